@@ -19,6 +19,7 @@ from mcp.server import NotificationOptions, Server
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.broker import Broker
+from broker.disclosure.tool_descriptions import SESSION_KEY
 from broker.errors import SearchError, UnknownToolError
 from broker.host_arguments import check_told
 from broker.server.agents import definitions_for, wants_structured
@@ -30,7 +31,7 @@ from broker.server.notices import Notices
 from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
-from broker.server.tools_mode import CALL, SESSION_KEY, ToolsMode, for_older_clients
+from broker.server.tools_mode import CALL, ToolsMode, for_older_clients
 from broker.server.unforeseen import told_without_details
 from broker.surface import KeptOutputs, Reply, Surface, tool_definitions
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
@@ -99,6 +100,7 @@ class BrokerServer:
             make_session or (lambda principal: broker.session(principal=principal)),
             most=settings.sessions,
             idle_seconds=settings.session_idle_seconds,
+            rest=broker.rest_lazy_servers,
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
@@ -198,9 +200,9 @@ class BrokerServer:
     async def _call_directly(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]
     ) -> t.CallToolResult:
-        handle = arguments.get("session") if name in {CALL, DETAILS} else (ctx.meta or {}).get(SESSION_KEY)
+        named = arguments.get("session") if name in {CALL, DETAILS} else None
         try:
-            with self.sessions.using(ctx, handle) as (held, new):
+            with self.sessions.using(ctx, named or self.sessions.passed(ctx)) as (held, new):
                 answer = await self._tools.answer(held.session, name, arguments, new, ctx.session.report_progress)
         except UnknownToolError as error:
             raise MCPError(t.INVALID_PARAMS, self._tools.unknown(error)) from None
@@ -216,7 +218,8 @@ class BrokerServer:
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any], run: str | None
     ) -> Reply:
         named = arguments.get("session")
-        handle = handle_in(named)
+        said = handle_in(named)
+        handle = said or self.sessions.passed(ctx)
         try:
             # A run that is gone on with may have outlived its session.
             with self.sessions.using(ctx, handle, or_new=run is not None) as (held, new):
@@ -236,7 +239,7 @@ class BrokerServer:
                     reply = await surface.dispatch(name, arguments)
         except NoSessionError as error:
             return Reply(str(error), is_error=True)
-        if handle is None and new is None and isinstance(named, str) and named.strip():
+        if said is None and new is None and isinstance(named, str) and named.strip():
             return replace(reply, text=f"{reply.text}\n{tool_texts.no_handle(named)}")
         return reply
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -18,11 +18,13 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.disclosure.tool_descriptions import SESSION_KEY
 from broker.room import gives_way
 from broker.texts import tool_texts
+from broker.upstreams.used_servers import noting_use
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from mcp.server import ServerRequestContext
 
@@ -70,6 +72,8 @@ class Held:
         handle: What its holder passes to name it; None where the transport does.
         users: Requests that work in it now.
         used_at: When it was last in use, on the clock of the keeper.
+        servers: The lazy servers that were used in it.
+        is_over: Whether its client has ended it while a request worked in it.
     """
 
     session: Session
@@ -77,6 +81,8 @@ class Held:
     handle: str | None
     users: int = 0
     used_at: float = 0.0
+    servers: set[str] = field(default_factory=set)
+    is_over: bool = False
 
     @property
     def is_busy(self) -> bool:
@@ -93,13 +99,16 @@ class SessionKeeper:
         *,
         most: int,
         idle_seconds: float,
+        rest: Callable[[Collection[str]], object] = lambda _: None,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
         """Make the session of a principal with `make_session`; drop idle ones, and one more when `most` are held.
 
-        `clock` tells seconds that only go forward; `sweep_regularly` goes by the event loop's.
+        `rest` disconnects the lazy servers that were used in sessions which have ended, and in no other. `clock` tells
+        seconds that only go forward; `sweep_regularly` goes by the event loop's.
         """
         self._make_session = make_session
+        self._rest = rest
         self._clock = clock
         self._most = most
         self._idle_seconds = idle_seconds
@@ -138,10 +147,34 @@ class SessionKeeper:
             held, is_new = self._find(ctx, NEW)
         held.users += 1
         try:
-            yield held, held.handle if is_new else None
+            with noting_use(held.servers):
+                yield held, held.handle if is_new else None
         finally:
             held.users -= 1
             self._touch(held)
+            if held.is_over:
+                self._end(key for key, one in list(self._held.items()) if one is held and not held.is_busy)
+
+    def end(self, principal: str, connection: str) -> None:
+        """End the session of a connection that has ended, at once or with the last request that works in it."""
+        key = _connection_key(principal, connection)
+        held = self._held.get(key)
+        if held is not None:
+            held.is_over = True
+            self._end([] if held.is_busy else [key])
+
+    def passed(self, ctx: ServerRequestContext[Any, Any]) -> str | None:
+        """Return the handle that a request's `_meta` passes.
+
+        None where it is of no session of this principal any more: the program that passed it is then told of another
+        session in its answer, as one that passed nothing.
+        """
+        handle = (ctx.meta or {}).get(SESSION_KEY)
+        if not isinstance(handle, str):
+            return None
+        held = self._held.get(handle)
+        is_held = held is not None and held.handle == handle and held.principal == principal_of_request()
+        return handle if is_held or handle == NEW else None
 
     def begin(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Begin the session of a request, unless it has one or only a handle could name it, or there is no room."""
@@ -159,7 +192,12 @@ class SessionKeeper:
         """Drop the sessions that nobody has used for long, and in which no request works."""
         time = self._swept_at = self._clock()
         oldest = time - self._idle_seconds
-        self._held = {key: held for key, held in self._held.items() if held.is_busy or held.used_at > oldest}
+        self._end(key for key, held in list(self._held.items()) if not held.is_busy and held.used_at <= oldest)
+
+    def _end(self, keys: Iterable[str]) -> None:
+        ended = [self._held.pop(key) for key in keys]
+        if used := {server for held in ended for server in held.servers}:
+            self._rest(used.difference(*(held.servers for held in self._held.values())))
 
     def _find(self, ctx: ServerRequestContext[Any, Any], handle: str | None) -> tuple[Held, bool]:
         """Return the session of a request, and whether its handle is new to the caller.
@@ -189,7 +227,7 @@ class SessionKeeper:
             leaving = gives_way(self._held, principal)
             if leaving is None:
                 raise TooManySessionsError
-            del self._held[leaving]
+            self._end([leaving])
         self._held[key] = Held(self._make_session(principal), principal, handle)
         return self._touch(self._held[key])
 

@@ -13,8 +13,8 @@ from mcp import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.disclosure import tool_descriptions
+from broker.disclosure.tool_descriptions import SESSION_KEY
 from broker.server.identity import NoSessionError, principal_of_request
-from broker.server.tools_mode import SESSION_KEY
 from broker.surface.outputs import TEMPLATE
 from broker.texts import tool_texts
 
@@ -86,7 +86,7 @@ class Resources:
     async def _read_descriptions(
         self, ctx: ServerRequestContext[Any, Any], uri: str, selection: Selection
     ) -> t.ReadResourceResult:
-        handle = selection.session or (ctx.meta or {}).get(SESSION_KEY)
+        handle = selection.session or self._sessions.passed(ctx)
         try:
             with self._sessions.using(ctx, handle) as (held, new):
                 document = await self._tools.read(held.session, selection)

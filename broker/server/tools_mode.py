@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from broker.tools.catalog import CatalogEntry
 
 CALL = "call_tool"
-SESSION_KEY = "codemode/session"
-"""Where a request's `_meta` names a session, and that of an answer tells the name of a new one."""
 
 PAGE_TOOLS = 1_000
 """How many tools one page of the listing has."""
