@@ -51,7 +51,7 @@ from codegen import TypeChecker
 from sandbox.perform import check_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from types import TracebackType
 
     from anyio.abc import TaskGroup
@@ -332,9 +332,12 @@ class Broker:
         check_texts(name=name)
         await self._shelf.finder.look_into(name)
 
-    def rest_lazy_servers(self) -> list[str]:
-        """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names."""
-        return self._upstreams.rest()
+    def rest_lazy_servers(self, names: Collection[str] | None = None) -> list[str]:
+        """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names.
+
+        With `names`, only those of these names.
+        """
+        return self._upstreams.rest(names)
 
     def end_servers(self) -> None:
         """Begin to end the servers before leaving does, which then waits for less; calls fail from now on."""

@@ -47,7 +47,7 @@ class Connections:
     """
 
     def __init__(self, manager: StreamableHTTPSessionManager, sessions: SessionKeeper, *, most: int) -> None:
-        """Stand in front of a manager's application; `sessions` knows in which connections scripts run."""
+        """Stand in front of a manager's application; `sessions` knows in which scripts run, and hears of their ends."""
         self._manager = manager
         self._app: ASGIApp = manager.asgi_app.app
         self._sessions = sessions
@@ -68,6 +68,8 @@ class Connections:
         # Nothing is kept of a stream that ended, and the SDK answers the wish for it with nothing at all.
         kept = [(name, value) for name, value in scope["headers"] if name != _RESUMED_FROM]
         await self._app({**scope, "headers": kept}, receive, send)
+        if scope["method"] == "DELETE":
+            self._note_end(headers.get(SESSION_HEADER, ""))
 
     async def _make_room(self) -> bool:
         """Tell whether there is room, if need be after a connection has given way."""
@@ -77,7 +79,14 @@ class Connections:
             if key is None:
                 return False
             await claims[key].transport.terminate()
+            self._sessions.end(claims[key].principal, key)
         return True
+
+    def _note_end(self, key: str) -> None:
+        """End the session of a connection with it, if its client may end that, and has."""
+        transport = self._manager._server_instances.get(key)  # noqa: SLF001  # as above
+        if transport is None or transport.is_terminated:
+            self._sessions.end(principal_of_request(), key)
 
     def _claims(self) -> dict[str, _Connection]:
         claims = {}

@@ -196,8 +196,9 @@ class SessionKeeper:
 
     def _end(self, keys: Iterable[str]) -> None:
         ended = [self._held.pop(key) for key in keys]
-        if used := {server for held in ended for server in held.servers}:
-            self._rest(used.difference(*(held.servers for held in self._held.values())))
+        used = {server for held in ended for server in held.servers}
+        if used and (unused := used.difference(*(held.servers for held in self._held.values()))):
+            self._rest(unused)
 
     def _find(self, ctx: ServerRequestContext[Any, Any], handle: str | None) -> tuple[Held, bool]:
         """Return the session of a request, and whether its handle is new to the caller.

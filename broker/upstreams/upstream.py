@@ -28,6 +28,7 @@ from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_process import end_process
 from broker.upstreams.server_status import ServerStatus
 from broker.upstreams.upstream_requests import OpenCall, UpstreamRequests
+from broker.upstreams.used_servers import note_use
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,6 +120,7 @@ class Upstream:
 
     def want(self) -> None:
         """Connect a lazy server that is needed now."""
+        self._note_use()
         self._used_at = anyio.current_time()
         self._readiness.want()
 
@@ -274,7 +276,12 @@ class Upstream:
             if self.settings.lazy:
                 self._used_at = anyio.current_time()
 
+    def _note_use(self) -> None:
+        if self.settings.lazy:
+            note_use(self.name)
+
     async def _ready_connection(self) -> Connection:
+        self._note_use()
         if self._connection is None:
             with anyio.move_on_after(self.settings.connect_timeout_seconds):
                 await self.needed()

@@ -18,7 +18,7 @@ from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.server_process import end_process, start_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from anyio.abc import TaskGroup
 
@@ -108,9 +108,10 @@ class Upstreams:
         for upstream in self.by_name.values():
             upstream.end()
 
-    def rest(self) -> list[str]:
-        """Disconnect the lazy servers that have no open call; return their names."""
-        return [name for name, upstream in self.by_name.items() if upstream.rest()]
+    def rest(self, names: Collection[str] | None = None) -> list[str]:
+        """Disconnect the lazy servers that have no open call, or those of these names; return their names."""
+        asked = self.by_name if names is None else names
+        return [name for name, upstream in self.by_name.items() if name in asked and upstream.rest()]
 
 
 async def all_needed(upstreams: Iterable[Upstream], timeout_seconds: float | None = None) -> bool:
