@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from broker.authorization.policy_config import COPIED
 from broker.authorization.shown import shown_name
-from codegen.plain_text import few, one_line
+from broker.texts import refusal_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 BasisKind: TypeAlias = Literal["rule", "grant", "answer", "denial", "flow", "quota", "nobody"]
 
-_SOURCES = 3
-_TITLE_CHARACTERS = 120
-_REASON_CHARACTERS = 300
-_KINDS = {"rule": "", "quota": "", "nobody": "nobody was there to ask:"}
+_KINDS = {"rule": "", "quota": "", "nobody": refusal_texts.NOBODY_WAS_THERE}
 """What stands before the name of what decided, if not its kind."""
 
 
@@ -67,7 +64,7 @@ class FlowUse:
 
     def __str__(self) -> str:
         """Return `after private from notes.read (2 calls), to egress`."""
-        return f"after {self.label} from {few(self.sources, _SOURCES)}, to {self.to}"
+        return refusal_texts.after_data(self.label, self.sources, self.to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +138,16 @@ def _refusal(
 ) -> Deny | None:
     """Return what refuses a call whatever else allows it."""
     if denial is not None:
-        said = f": {_because(denial.note)}" if denial.note else " by the person who was asked"
-        return Deny(f"{call.shown_name} was refused{said}.", Basis("denial", denial.pattern, denial.note))
+        by = "" if denial.note else refusal_texts.BY_A_PERSON
+        return _refused(call, Basis("denial", denial.pattern, denial.note), by)
     if rule.effect == "deny":
-        by = f"by {one_line(title, _TITLE_CHARACTERS)} of the policy"
-        return _refused(call, Basis("rule", title, rule.reason), by)
+        return _refused(call, Basis("rule", title, rule.reason), refusal_texts.by_a_rule(title))
     for use in flows:
         if use.effect == "deny":
-            return _refused(call, Basis("flow", str(use), use.reason), f"by a flow rule of the policy, {use}")
+            return _refused(call, Basis("flow", str(use), use.reason), refusal_texts.by_a_flow(str(use)))
     if not used_up:
         return None
-    return Deny(f"{call.shown_name} was refused: {_because(used_up)}.", Basis("quota", used_up))
+    return Deny(refusal_texts.refused(call.shown_name, why=used_up), Basis("quota", used_up))
 
 
 def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowUse]:
@@ -173,9 +169,4 @@ def _flows(call: PendingCall, policy: Policy, flow: FlowState) -> Sequence[FlowU
 
 
 def _refused(call: PendingCall, basis: Basis, by: str) -> Deny:
-    because = f": {_because(basis.reason)}" if basis.reason else ""
-    return Deny(f"{call.shown_name} was refused {by}{because}.", basis)
-
-
-def _because(reason: str) -> str:
-    return one_line(reason, _REASON_CHARACTERS).rstrip(". ")
+    return Deny(refusal_texts.refused(call.shown_name, by, basis.reason), basis)

@@ -20,6 +20,7 @@ from broker.authorization.patterns import exact_pattern, has_wildcards
 from broker.authorization.predicates import ArgumentTest, Predicate, pointer
 from broker.authorization.question_text import as_text
 from broker.logging import logger
+from broker.texts import refusal_texts
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Answerer(Protocol):
 
 
 class NoAnswerError(Exception):
-    """Whoever was asked has said nothing; the text says why, to follow "was refused"."""
+    """Whoever was asked has said nothing; the text says why a call was refused."""
 
 
 async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answer] | None:
@@ -217,7 +218,7 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
             answers = answers_of(given)
         except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
             logger().exception("the answerer failed")
-            raise NoAnswerError("whoever was asked failed to answer") from None
+            raise NoAnswerError(refusal_texts.ANSWERER_FAILED) from None
         # What waits for a person in a thread cannot be cancelled, and comes back all the same.
         if anyio.current_time() >= scope.deadline:
             return None
@@ -225,7 +226,7 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
             return answers
         kinds = sorted({type(one).__name__ for one in (given if isinstance(given, list | tuple) else [given])})
         logger().error("an answerer returns a list of Grant, Denial and Verdict; this one did not", returned=kinds)
-        raise NoAnswerError("the answer cannot be read")
+        raise NoAnswerError(refusal_texts.ANSWER_UNREADABLE)
     return None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from broker.authorization.patterns import matcher
-from codegen.plain_text import counted
+from broker.texts import refusal_texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -54,11 +54,10 @@ class Quotas:
             if count is None:
                 continue
             if quota.per_run is not None and count.by_run.get(call.caller.run, 0) >= quota.per_run:
-                return f"the {_title(quota, key)} ({counted(quota.per_run, 'call')} in a run) is used up"
+                return refusal_texts.used_up_in_run(_title(quota, key), quota.per_run)
             if quota.per_minute is not None and len(self._recent(count)) >= quota.per_minute:
                 seconds = math.ceil(_MINUTE - (self._clock() - count.recent[-quota.per_minute]))
-                calls = counted(quota.per_minute, "call")
-                return f"the {_title(quota, key)} ({calls} a minute) is used up for {seconds} s"
+                return refusal_texts.used_up_for_now(_title(quota, key), quota.per_minute, seconds)
         return ""
 
     def count(self, call: PendingCall) -> None:
@@ -111,5 +110,4 @@ class Quotas:
 
 
 def _title(quota: Quota, key: _Key) -> str:
-    named = f"quota '{quota.name}'" if quota.name else f"quota {key[0] + 1}"
-    return f"{named} for {key[1]}" if key[1] else named
+    return refusal_texts.quota_title(quota.name, key[0] + 1, key[1])

@@ -18,6 +18,7 @@ from broker.authorization.grants import Denial, Grant
 from broker.authorization.questions import NoAnswerError, Notes, Question, Verdict, answers_from
 from broker.authorization.run_answerer import RunAnswerer
 from broker.authorization.waiting import Waiting, labels_of, nobody_answers, said_of, waiting_of
+from broker.texts import refusal_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ class RunDesk:
             Waiting(call, notes.ask, order)
             for call, notes, order in zip(question.calls, question.notes, question.numbers, strict=True)
         ]
-        self._accept(asked, answers, by, "was refused.")
+        self._accept(asked, answers, by)
         self._said |= {waiting.order: waiting for waiting in asked}
 
     def judge(self, call: PendingCall) -> Decision:
@@ -173,8 +174,8 @@ class RunDesk:
         call, verdict = waiting.call, waiting.verdict
         if verdict is not None and not verdict.allow:
             # Stronger than a grant, even one in the same answer.
-            said = f" was refused: {verdict.note.rstrip('. ')}." if verdict.note else " was refused."
-            return Deny(f"{call.shown_name}{said}", Basis("answer", "this call", verdict.note, self.answerer.name))
+            said = refusal_texts.refused(call.shown_name, why=verdict.note)
+            return Deny(said, Basis("answer", "this call", verdict.note, self.answerer.name))
         decision = self.decide_now(call)
         if not isinstance(decision, Ask):
             return decision
@@ -186,7 +187,7 @@ class RunDesk:
         waiting.verdict = None
         if waiting.is_refused:
             basis = Basis("answer", "no yes", decision.basis.reason, self.answerer.name)
-            return Deny(f"{call.shown_name} {waiting.by}", basis)
+            return Deny(refusal_texts.refused(call.shown_name, why=waiting.why), basis)
         return None
 
     async def _ask(self, answerer: Answerer) -> None:
@@ -198,25 +199,25 @@ class RunDesk:
             if isinstance(decision, Ask) and waiting.decision is None and not waiting.is_left:
                 waiting.ask = decision
                 asked.append(waiting)
-        refusal = "was refused."
+        why = ""
         try:
             answers = await answers_from(answerer, self._question(asked))
         except NoAnswerError as error:
-            answers, refusal = (), f"was refused: {error}."
+            answers, why = (), str(error)
         if answers is None and self._may_leave:
             for waiting in asked:
                 waiting.is_left = True
                 self._left[waiting.order] = waiting
             return
         if answers is None:
-            refusal = f"was refused: nobody answered within {self.answerer.timeout_seconds:g} s."
-        self._accept(asked, answers or (), self.answerer.name, refusal)
+            why = refusal_texts.nobody_answered(self.answerer.timeout_seconds)
+        self._accept(asked, answers or (), self.answerer.name, why)
         # In the order of the calls, so that a grant for a number of calls covers the first ones.
         for waiting in asked:
             waiting.decision = self._settled(waiting)
 
-    def _accept(self, asked: Sequence[Waiting], answers: Sequence[Answer], by: str, refusal: str) -> None:
-        """Add the grants and denials in the answers, and note what was said of each call."""
+    def _accept(self, asked: Sequence[Waiting], answers: Sequence[Answer], by: str, why: str = "") -> None:
+        """Add the grants and denials in the answers, and note what was said of each call; `why` says why not more."""
         given: dict[int, Verdict] = {}
         held, denials = [], []
         for answer in answers:
@@ -232,7 +233,7 @@ class RunDesk:
         for index, waiting in enumerate(asked):
             waiting.verdict = given.get(index)
             waiting.is_refused = waiting.verdict is None
-            waiting.by = refusal
+            waiting.why = why
         said = [said_of(waiting) for waiting in asked if waiting.order]
         self.journal.decided(by, said, grants=held, denials=denials)
 

@@ -5,7 +5,6 @@ Above: run_desk.py. Below: calls, questions. What was said is written down in a 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,17 @@ from broker.authorization.decision import Ask, Basis, FlowUse
 from broker.authorization.patterns import exact_pattern
 from broker.authorization.questions import Verdict
 from broker.recordings.parts import CallAnswer
+from broker.texts import refusal_texts
 
 if TYPE_CHECKING:
     from broker.authorization.decision import Allow, Deny
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9_./*?\[\]:@-]+")
 
 
 @dataclass(slots=True, eq=False)
 class Waiting:
     """A call that waits; `verdict` is what a person said about this call, `order` its place in the run.
 
-    `is_left` means that it was put aside for somebody who may come back.
+    `is_left` means that it was put aside for somebody who may come back; `why` says what kept anybody from answering.
     """
 
     call: PendingCall
@@ -36,7 +33,7 @@ class Waiting:
     verdict: Verdict | None = None
     is_refused: bool = False
     is_left: bool = False
-    by: str = "was refused."
+    why: str = ""
 
 
 def labels_of(ask: Ask) -> frozenset[str]:
@@ -67,10 +64,5 @@ def waiting_of(said: CallAnswer) -> Waiting:
 def nobody_answers(call: PendingCall, ask: Ask) -> str:
     """Return the text for a script if nobody was there to ask."""
     if ask.flows:
-        return f"{call.shown_name} was not called: {ask.flows[0]}, a person has to agree and nobody is there to ask."
-    # The name is a server's, and the line may be pasted into a shell.
-    name = exact_pattern(call.qualified_name)
-    how = f", as with --allow '{name}'" if _PLAIN.fullmatch(name) else ""
-    return (
-        f"{call.shown_name} was not called: nobody has allowed it and nobody is there to ask. Allow it beforehand{how}."
-    )
+        return refusal_texts.nobody_agreed(call.shown_name, str(ask.flows[0]))
+    return refusal_texts.nobody_allowed(call.shown_name, exact_pattern(call.qualified_name))

@@ -8,14 +8,16 @@ text, which goes into it.
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
+import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker import Denial, PolicyConfig
+from broker import Denial, PolicyConfig, texts
 from broker.authorization.calls import PendingCall
 from broker.authorization.decision import Ask, Basis, Deny, FlowUse, _refused, authorize
 from broker.authorization.flow import FlowState
@@ -34,7 +36,7 @@ from broker.runs.script_check import mistakes_listed, not_started, unreadable
 from broker.search.pages import Detail, SearchRequest
 from broker.search.patterns import matching
 from broker.surface import dispatch
-from broker.texts import call_texts, hint_texts, run_texts, search_texts, tool_texts
+from broker.texts import call_texts, hint_texts, refusal_texts, run_texts, search_texts, tool_texts
 from broker.texts.tool_texts import MESSAGE_CHARACTERS
 from broker.tiers.items import category_item, category_line
 from broker.tools.catalog import CatalogEntry
@@ -50,7 +52,7 @@ from tests.broker import written_texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MODULES = (tool_texts, run_texts, call_texts, hint_texts, search_texts)
+MODULES = tuple(importlib.import_module(one.name) for one in pkgutil.iter_modules(texts.__path__, "broker.texts."))
 SNAPSHOT = Path(__file__).with_name("surface_texts.txt")
 LONG = "x" * 5_000
 HOSTILE = f"\x1b[31m\n\n{LONG}\u202e"
@@ -230,6 +232,23 @@ def refused_search(ask: Callable[[], object], kind: type[Exception] = SearchErro
     with pytest.raises(kind) as caught:
         ask()
     return str(caught.value)
+REFUSALS = {
+    "refused": lambda name: refusal_texts.refused(name, refusal_texts.by_a_rule(name), name),
+    "refused by a flow": lambda name: refusal_texts.refused(name, refusal_texts.by_a_flow(name), name),
+    "refused without a reason": refusal_texts.refused,
+    "by_a_rule": refusal_texts.by_a_rule,
+    "by_a_flow": refusal_texts.by_a_flow,
+    "after_data": lambda name: refusal_texts.after_data(name, [name] * 5, name),
+    "quota_title": lambda name: refusal_texts.quota_title(name, 1, name),
+    "quota_title of a number": lambda name: refusal_texts.quota_title("", 2, ""),  # noqa: ARG005
+    "used_up_in_run": lambda name: refusal_texts.used_up_in_run(name, 1),
+    "used_up_for_now": lambda name: refusal_texts.used_up_for_now(name, 10, 60),
+    "nobody_answered": lambda name: refusal_texts.nobody_answered(300),  # noqa: ARG005
+    "nobody_agreed": lambda name: refusal_texts.nobody_agreed(name, name),
+    "nobody_allowed": lambda name: refusal_texts.nobody_allowed(name, name),
+}
+CASES |= REFUSALS
+
 
 
 def entry(name: str, near: Sequence[str] = (), *, is_ambiguous: bool = False, is_withdrawn: bool = False) -> str:
@@ -427,10 +446,6 @@ SEARCHES = {"cursors", "pages", "patterns", "tool_search", "vectors"}
 
 # Where texts of a module are put in, cut at so many characters: in one of the texts above, or in a script's own error.
 PUT_IN = {
-    "broker/authorization/decision.py": 300,
-    "broker/authorization/questions.py": 300,
-    "broker/authorization/quotas.py": 300,
-    "broker/authorization/run_desk.py": 300,
     "broker/calls/alternatives.py": 300,
     "broker/calls/bounded_validator.py": 300,
     "broker/calls/result_values.py": 450,
