@@ -136,12 +136,19 @@ class Redactor:
 
 def redacted_definition(spec: ToolSpec, redact: Redactor) -> ToolSpec:
     """Return a tool's definition without the secrets that its server has put there; itself where it has not."""
-    texts = [spec.title, spec.description, spec.input_schema, spec.output_schema]
+    texts = [spec.title, spec.description, spec.input_schema, spec.output_schema, spec.examples]
     clean = redact.value(texts)
     if clean is texts:
         return spec
-    title, description, input_schema, output_schema = clean
-    return replace(spec, title=title, description=description, input_schema=input_schema, output_schema=output_schema)
+    title, description, input_schema, output_schema, examples = clean
+    return replace(
+        spec,
+        title=title,
+        description=description,
+        input_schema=input_schema,
+        output_schema=output_schema,
+        examples=examples,
+    )
 
 
 class RedactedStream:

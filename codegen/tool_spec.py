@@ -40,7 +40,8 @@ class ToolSpec:
     """One tool definition as received, apart from the server's own name for itself.
 
     `server` is the broker's name for the server. Schemas are JSON values of any shape and are neither
-    copied nor checked here; they must not be changed afterwards, since the digest is computed once.
+    copied nor checked here; they must not be changed afterwards, since the digest is computed once. The same holds for
+    `examples`, a list of JSON values that the server gives beside its schemas; None if it gives none.
     """
 
     server: str
@@ -50,6 +51,7 @@ class ToolSpec:
     input_schema: Any
     output_schema: Any | None
     annotations: ToolAnnotations
+    examples: Any | None = None
 
     def __eq__(self, other: object) -> bool:
         """Compare by digest: `True` and `1` are equal in Python but not in JSON."""
@@ -61,7 +63,10 @@ class ToolSpec:
 
     @cached_property
     def digest(self) -> str:
-        """`sha256:<hex>` over the canonical JSON of every field; the order of keys does not matter."""
+        """`sha256:<hex>` over the canonical JSON of every field; the order of keys does not matter.
+
+        Of a tool without examples it is the same as before there were such.
+        """
         document = {
             "server": self.server,
             "name": self.name,
@@ -70,7 +75,7 @@ class ToolSpec:
             "inputSchema": self.input_schema,
             "outputSchema": self.output_schema,
             "annotations": asdict(self.annotations),
-        }
+        } | ({} if self.examples is None else {"examples": self.examples})
         return "sha256:" + hashlib.sha256(canonical_json(document).encode("ascii")).hexdigest()
 
     @property

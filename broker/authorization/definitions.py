@@ -86,7 +86,7 @@ def _lines(spec: ToolSpec) -> list[str]:
         "annotations": asdict(spec.annotations),
         "input": spec.input_schema,
         "output": spec.output_schema,
-    }
+    } | ({} if spec.examples is None else {"examples": spec.examples})
     try:
         return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
     except RecursionError:

@@ -67,20 +67,23 @@ def stub_text(entries: Iterable[CatalogEntry]) -> str:
 
 def definitions(entries: Sequence[CatalogEntry]) -> dict[str, dict[str, Any]]:
     """Return the definitions of these tools as MCP writes them, under their qualified names."""
-    return {entry.qualified_name: definition(entry.spec, entry.qualified_name) for entry in entries}
+    return {entry.qualified_name: _with_examples(entry.spec, entry.qualified_name) for entry in entries}
 
 
 def described(said: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a definition as the resource of descriptions has it: under the name offered, its examples beside it."""
+    """Return a definition as the resource of descriptions has it: under the name offered, its examples beside it.
+
+    They are those that the server gives beside the definition, or else in the input schema.
+    """
     schema = said["inputSchema"]
-    examples = schema.get("examples") if isinstance(schema, dict) else None
+    examples = said.get("examples") or (schema.get("examples") if isinstance(schema, dict) else None)
     return {**said, "name": name} | ({"examples": examples} if isinstance(examples, list) and examples else {})
 
 
 def described_text(entry: CatalogEntry) -> str:
     """Return the JSON text of a tool's description."""
     name = entry.qualified_name
-    return json.dumps({name: described(definition(entry.spec, name), name)}, ensure_ascii=False)
+    return json.dumps({name: described(_with_examples(entry.spec, name), name)}, ensure_ascii=False)
 
 
 def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
@@ -93,6 +96,11 @@ def definition(spec: ToolSpec, name: str) -> dict[str, Any]:
         said["outputSchema"] = spec.output_schema
     hints = hints_of(spec)
     return _as_json({**said, "annotations": hints} if hints else said)
+
+
+def _with_examples(spec: ToolSpec, name: str) -> dict[str, Any]:
+    said = definition(spec, name)
+    return _as_json({**said, "examples": spec.examples}) if spec.examples else said
 
 
 def _as_json(said: dict[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ def what_changed(before: ToolSpec, now: ToolSpec | None) -> str:
     said += _parameters(before.input_schema, now.input_schema)
     if _differ(before.output_schema, now.output_schema):
         said.append("what it returns")
+    if _differ(before.examples, now.examples):
+        said.append("its examples")
     said += [
         f"its hint {name} (was {_hint(old)}, is {_hint(getattr(now.annotations, name))})"
         for name, old in asdict(before.annotations).items()

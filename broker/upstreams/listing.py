@@ -14,6 +14,7 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from broker.errors import ReplyError
 from broker.upstreams.definition_size import is_deeper, size_of
+from broker.upstreams.guidance import examples_of, with_guidance
 from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
 from codegen.tool_spec import HINTS
@@ -146,7 +147,9 @@ class _Reading:
         """Add a tool; return why the listing is cut instead, or an empty text."""
         max_tools = self.settings.max_tools
         most_bytes = max(LISTING_BYTES, max_tools * _TOOL_BYTES)
-        self.size += size_of([spec.title, spec.description, spec.input_schema, spec.output_schema], most_bytes)
+        self.size += size_of(
+            [spec.title, spec.description, spec.input_schema, spec.output_schema, spec.examples], most_bytes
+        )
         if self.size > most_bytes:
             return f"its tools take more than {most_bytes >> 20} MiB; the listing was cut there"
         if len(self.tools) == max_tools:
@@ -169,12 +172,13 @@ def spec_of(server: str, tool: Any) -> ToolSpec | str:
         server=server,
         name=tool["name"],
         title=title if isinstance(title, str) else None,
-        description=description if isinstance(description, str) else "",
+        description=with_guidance(description if isinstance(description, str) else "", tool),
         input_schema=tool["inputSchema"],
         output_schema=tool.get("outputSchema"),
         annotations=ToolAnnotations(
             **{attribute: hint for key, attribute in HINTS.items() if isinstance(hint := hints.get(key), bool)}
         ),
+        examples=examples_of(tool),
     )
 
 

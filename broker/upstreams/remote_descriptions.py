@@ -27,7 +27,6 @@ from broker.errors import UnavailableError, json_rpc_error
 from broker.texts import call_texts
 from broker.upstreams.listing import spec_of
 from codegen import ToolSpec
-from codegen.plain_text import paragraph
 from codegen.schemas.keywords import properties_of
 
 if TYPE_CHECKING:
@@ -36,19 +35,6 @@ if TYPE_CHECKING:
     from broker.upstreams.connection import Connection
     from broker.upstreams.listing import Listing
     from broker.upstreams.server_config import ServerConfig
-
-# Where a server may put more than MCP's own fields, with the words that go before it.
-_GUIDANCE = {
-    "examples": "Examples",
-    "usage": "Usage",
-    "usage_guidance": "Usage",
-    "usageGuidance": "Usage",
-    "error_guidance": "Errors",
-    "errorGuidance": "Errors",
-    "error_handling": "Errors",
-    "errorHandling": "Errors",
-}
-_GUIDANCE_CHARACTERS = 4_000
 
 
 class NotTakenError(Exception):
@@ -227,7 +213,7 @@ async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) 
         texts = await connection.read_resource(uri_of(list(batch)))
         for name, said in _entries(texts, list(batch)):
             held = batch[name]
-            spec = held if "error" in said else spec_of(held.server, {**_with_guidance(said), "name": name})
+            spec = held if "error" in said else spec_of(held.server, {**said, "name": name})
             if isinstance(spec, ToolSpec):
                 found[name] = spec
     return found
@@ -276,18 +262,6 @@ def _entries(texts: Iterable[str], names: Sequence[str]) -> Iterable[tuple[str, 
             entry = said.get(name)
             if isinstance(entry, dict):
                 yield name, entry
-
-
-def _with_guidance(entry: dict[str, Any]) -> dict[str, Any]:
-    """Put examples and guidance below the description, which is what a model reads and a digest covers."""
-    description = entry.get("description")
-    parts = [description if isinstance(description, str) else ""]
-    for key, title in _GUIDANCE.items():
-        said = entry.get(key)
-        if said:
-            text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-            parts.append(f"{title}: {paragraph(text, _GUIDANCE_CHARACTERS)}")
-    return {**entry, "description": "\n\n".join(part for part in parts if part)}
 
 
 def _decoded(text: Any) -> Any:

@@ -41,6 +41,7 @@ def test_every_field_changes_the_digest() -> None:
         spec({"type": "object"}),
         spec(output_schema={}),
         spec(annotations=ToolAnnotations(read_only=True)),
+        spec(examples=[{"path": "a"}]),
     ]
     assert len({one.digest for one in [spec(), *changed]}) == len(changed) + 1
 
