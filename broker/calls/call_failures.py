@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 
     from broker.tools.catalog import CatalogEntry
 
-SERVER_TEXT_CHARACTERS = 2_000
-"""How much of a server's error text a script is given."""
+SERVER_TEXT_CHARACTERS = 560
+"""How much of a server's error text a message has; of a longer one, the beginning and the end."""
+
+HEAD_CHARACTERS = 400
+_TAIL_CHARACTERS = SERVER_TEXT_CHARACTERS - HEAD_CHARACTERS
 
 _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     UnavailableError: "ToolUnavailableError",
@@ -57,13 +60,28 @@ def failure(kind: str, message: str, tool: CatalogEntry, **details: Any) -> Fail
     return Failed(kind, message, {"server": tool.spec.server, "tool": tool.spec.name, **details})
 
 
-def quoted(server: str, text: str) -> str:
-    """Return a server's text, bounded and inert, each line of it marked, so that none can be taken for ours."""
-    lines = paragraph(text, SERVER_TEXT_CHARACTERS).split("\n")
-    marked = "\n| ".join(lines)
-    if len(marked) > SERVER_TEXT_CHARACTERS:
-        marked = f"{marked[: SERVER_TEXT_CHARACTERS - 1]}…"
-    return f"[text of {server}] {marked}"
+def quoted(server: str, text: str, *, is_in_content: bool = False) -> str:
+    """Return a server's text, bounded and inert, each line of it marked, so that none can be taken for ours.
+
+    The end of a long text stays, where many programs say what went wrong; `is_in_content` means that a script has all.
+    """
+    marked = _marked(paragraph(text, SERVER_TEXT_CHARACTERS + 1))
+    if len(marked) <= SERVER_TEXT_CHARACTERS and len(text) <= SERVER_TEXT_CHARACTERS:
+        return f"[text of {server}] {marked}"
+    head, tail = marked[:HEAD_CHARACTERS], _end_of(text)
+    left_out = call_texts.cut_in_the_middle(max(len(text) - len(head) - len(tail), 1), is_in_content=is_in_content)
+    return f"[text of {server}] {head}\n{left_out}\n| {tail}"
+
+
+def _marked(text: str) -> str:
+    return "\n| ".join(text.split("\n"))
+
+
+def _end_of(text: str) -> str:
+    """Return the last whole lines of a long text that fit, or what fits of its last one, marked but for the first."""
+    end = _marked(paragraph(text[-4 * _TAIL_CHARACTERS :], 4 * _TAIL_CHARACTERS))[-_TAIL_CHARACTERS:]
+    _, is_several, whole = end.partition("\n| ")
+    return whole if is_several else end
 
 
 def needs_description(tool: CatalogEntry, changed: str) -> Failed:

@@ -89,7 +89,7 @@ def _tool_error(content: list[Any], structured: Any, tool: CatalogEntry, redact:
     text = "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
     return failure(
         "ToolError",
-        quoted(tool.spec.server, redact(text) or "no message"),
+        quoted(tool.spec.server, redact(text) or "no message", is_in_content=True),
         tool,
         content=_bounded_or_none(blocks),
         structured_content=None if structured is _ABSENT else _bounded_or_none(structured),

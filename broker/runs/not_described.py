@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from codegen import Diagnostic
 
+_MISTAKES_CHARACTERS = 580
+"""For the reason and the mistakes together, so that a message stays under 800 with what stands around them."""
+
+_LEAST_CHARACTERS = 130
+
 
 @dataclass(frozen=True, slots=True)
 class NotDescribed:
@@ -42,7 +47,10 @@ class NotDescribed:
         """
         if others := [name for name in self.names if name not in set(described)]:
             return self._raised(fetch_them(others, are_others=True))
-        return self._raised(f"{NOT_FITTING}\n{mistakes_listed(mistakes)}" if mistakes else NOW_DESCRIBED)
+        if not mistakes:
+            return self._raised(NOW_DESCRIBED)
+        room = max(_MISTAKES_CHARACTERS - len(self.reason), _LEAST_CHARACTERS)
+        return self._raised(f"{NOT_FITTING}\n{mistakes_listed(mistakes, room)}")
 
     def _raised(self, next_step: str) -> Raised:
         message = f"{self.reason} {next_step}"

@@ -95,11 +95,13 @@ def warning(diagnostics: Sequence[Diagnostic]) -> str:
     return f"{mistakes_listed(diagnostics)}\n"
 
 
-def mistakes_listed(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return the first mistakes, a line each, and how many more there are."""
+def mistakes_listed(diagnostics: Sequence[Diagnostic], characters: int = _LISTED_CHARACTERS) -> str:
+    """Return the first mistakes, a line each, in about so many characters, and how many more there are."""
     many = counted(len(diagnostics), "mistake")
     head = f"at least {many}" if len(diagnostics) >= MAX_DIAGNOSTICS else many
-    shown = that_fit([f"  {spelled(one)}" for one in diagnostics], _LISTED_CHARACTERS)
+    lines = [f"  {spelled(one)}" for one in diagnostics]
+    lines[0] = lines[0] if len(lines[0]) <= characters else f"{lines[0][: characters - 1]}…"
+    shown = that_fit(lines, characters)
     left = len(diagnostics) - len(shown)
     more = [f"  and {left} more: correct these first"] if left else []
     return "\n".join([f"The check found {head}, as line:column:", *shown, *more])

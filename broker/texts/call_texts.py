@@ -81,6 +81,12 @@ def extract_got(fault: str) -> str:
     )
 
 
+def cut_in_the_middle(characters: int, *, is_in_content: bool) -> str:
+    """Return the line that stands in the middle of a server's text that is cut."""
+    more = "; the exception's `content` has the whole text" if is_in_content else ""
+    return f"[about {characters} characters are left out here{more}]"
+
+
 def fetch_request(names: Sequence[str]) -> str:
     """Return the literal request that describes these tools."""
     return f"get_tool_details({json.dumps({'tools': list(names)})})"

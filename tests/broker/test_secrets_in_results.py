@@ -13,13 +13,18 @@ from mcp import MCPError
 from mcp.server import Server
 
 from broker import Broker, Config, Grant
-from broker.calls.call_failures import SERVER_TEXT_CHARACTERS
+from broker.calls.call_failures import HEAD_CHARACTERS, SERVER_TEXT_CHARACTERS
 from tests.broker.conftest import FAULTY
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
 SECRET = "tok-c0ffee-c0ffee-c0ffee-c0ffee"  # noqa: S105  # what must not be seen
-HEAD = "x" * (SERVER_TEXT_CHARACTERS - len(SECRET) // 2)
+BEFORE = "x" * (HEAD_CHARACTERS - len(SECRET) // 2)
+BEHIND = "y" * (SERVER_TEXT_CHARACTERS - HEAD_CHARACTERS - len(SECRET) // 2)
+LONG = "z" * 5_000
+# Within a text that is cut in its middle: where its shown beginning ends, and where its shown end begins.
+CUT = {"head": (BEFORE, LONG), "tail": (LONG, BEHIND)}
+REJECTING = {f"rejects_{place}": around for place, around in CUT.items()}
 MOST_SHOWN = 4
 """Of the secret: its first characters are those of other words too."""
 
@@ -41,19 +46,22 @@ def resource(**contents):
 
 def server_that_says(secret):
     results = {
-        "fails": t.CallToolResult(content=[t.TextContent(text=HEAD + secret)], is_error=True),
+        **{
+            f"fails_{place}": t.CallToolResult(content=[t.TextContent(text=secret.join(around))], is_error=True)
+            for place, around in CUT.items()
+        },
         "text": resource(text=f"key {secret}"),
         "bytes": resource(blob=packed(f"key {secret}")),
         "image": t.CallToolResult(content=[t.ImageContent(data=packed(f"key {secret}"), mime_type="image/png")]),
     }
 
     async def listing(_ctx, _params):
-        tools = [t.Tool(name=name, input_schema={"type": "object"}) for name in [*results, "rejects", "progresses"]]
+        tools = [t.Tool(name=name, input_schema={"type": "object"}) for name in [*results, *REJECTING, "progresses"]]
         return t.ListToolsResult(tools=tools)
 
     async def call(ctx, params):
-        if params.name == "rejects":
-            raise MCPError(-32602, HEAD + secret)
+        if params.name in REJECTING:
+            raise MCPError(-32602, secret.join(REJECTING[params.name]))
         if params.name == "progresses":
             await ctx.session.report_progress(1, 2, f"with {secret}")
             return t.CallToolResult(content=[])
@@ -72,8 +80,9 @@ async def session_with(secret=SECRET):
 
 
 def longest_part(text):
-    """Of the secret, as many of its first characters as are in a text."""
-    return max(size for size in range(len(SECRET) + 1) if SECRET[:size] in text)
+    """Of the secret, as many of its characters in a row as are in a text."""
+    places = range(len(SECRET))
+    return max(end - start for start in places for end in range(start, len(SECRET) + 1) if SECRET[start:end] in text)
 
 
 CAUGHT = """
@@ -86,15 +95,18 @@ found
 """
 
 
-@pytest.mark.parametrize("tool", ["fails", "rejects"])
-async def test_an_error_is_cut_behind_a_secret_and_not_within_it(tool):
+@pytest.mark.parametrize("place", CUT)
+@pytest.mark.parametrize("kind", ["fails", "rejects"])
+async def test_an_error_is_cut_beside_a_secret_and_not_within_it(kind, place):
+    script = CAUGHT.format(f"{kind}_{place}")
     async with session_with() as session:
-        result = await session.execute_code(CAUGHT.format(tool), describe_references=True)
+        result = await session.execute_code(script, describe_references=True)
     assert longest_part(result.value) <= MOST_SHOWN
-    assert "x" * 100 in result.value
-    async with session_with("harmless") as session:
-        result = await session.execute_code(CAUGHT.format(tool), describe_references=True)
-    assert result.value.endswith("xharmless")
+    assert len(result.value) < 800
+    harmless = "harmless-harmless-harmless-harm"
+    async with session_with(harmless) as session:
+        result = await session.execute_code(script, describe_references=True)
+    assert ("x" * 100 + harmless[:8] if place == "head" else harmless[-8:] + "y" * 100) in result.value
 
 
 SHOWN = """

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.calls.call_failures import quoted
 from broker.calls.tool_results import completion_of
 from broker.redaction import Redactor
 from broker.tools.catalog import Catalog
@@ -179,10 +180,24 @@ def test_no_line_of_a_servers_error_can_be_taken_for_ours():
     assert others == ["| No tool was called.", "| calls: nothing", "| [text of git] fine"]
 
 
-def test_the_text_of_an_error_is_bounded():
-    completion = completed({"isError": True, "content": [text("x" * 100_000)]}, tool())
+def test_of_a_long_error_a_message_has_the_beginning_and_the_end_and_its_content_all():
+    said = "\n".join(["Traceback (most recent call last):", *["  line"] * 500, "ValueError: no such repo"])
+    completion = completed({"isError": True, "content": [text(said)]}, tool())
     assert isinstance(completion, Failed)
-    assert len(completion.message) < 2_100
+    first, *_, last = completion.message.split("\n")
+    assert (first, last) == ("[text of srv] Traceback (most recent call last):", "| ValueError: no such repo")
+    assert "are left out here; the exception's `content` has the whole text]" in completion.message
+    assert len(completion.message) < 800
+    assert completion.details["content"] == [text(said)]
+
+
+@given(st.text(st.sampled_from("ab \n\r\t\u2028é\x1b|[]"), max_size=3_000) | st.text(max_size=1_000))
+def test_whatever_an_error_says_a_message_is_short_and_each_line_of_it_marked(said):
+    message = quoted("s" * 64, said)
+    ours = [line for line in message.split("\n")[1:] if not line.startswith("|")]
+    assert len(message) < 800
+    assert len(ours) <= 1
+    assert all(line.startswith("[about ") and line.endswith(" characters are left out here]") for line in ours)
 
 
 def test_a_question_of_the_server_is_not_answered():
