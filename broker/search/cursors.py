@@ -13,6 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from broker.errors import SearchError
+from broker.texts import search_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,11 +40,9 @@ def offset_of(cursor: str, fingerprint: str) -> int:
     """
     made_for, _, offset = _decoded(cursor).partition(":")
     if not (offset.isascii() and offset.isdigit() and int(offset) <= _OFFSET_LIMIT):
-        raise SearchError("The cursor cannot be read. Pass the cursor as it came, or none to start at the first page.")
+        raise SearchError(search_texts.NO_CURSOR)
     if made_for != fingerprint:
-        raise SearchError(
-            "The cursor belongs to another search. Repeat query, mode and filters as they were, or pass no cursor."
-        )
+        raise SearchError(search_texts.CURSOR_OF_ANOTHER)
     return int(offset)
 
 

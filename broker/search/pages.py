@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
+from broker.texts import search_texts
 from codegen.plain_text import one_line, opening
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Detail(StrEnum):
         try:
             return cls.FULL if text == "detailed" else cls(text)
         except ValueError:
-            raise SearchError(f"There is no detail {text[:40]!r}. Use name, brief or full.") from None
+            raise SearchError(search_texts.no_detail(text)) from None
 
 
 class Mode(StrEnum):
@@ -149,7 +150,7 @@ class SearchRequest:
             SearchError: The limit or the cursor cannot be used.
         """
         if type(self.limit) is not int or not 1 <= self.limit <= MOST:  # a model's JSON: True and 2.5 may come
-            raise SearchError(f"The limit {str(self.limit)[:40]} cannot be used. Give a whole number from 1 to {MOST}.")
+            raise SearchError(search_texts.no_limit(self.limit, MOST))
         return 0 if self.cursor is None else offset_of(self.cursor, self.fingerprint())
 
     @property
@@ -183,7 +184,7 @@ def _one_of(name: str, kind: type[StrEnum], given: str) -> StrEnum:
     try:
         return kind(given)
     except ValueError:
-        raise ValueError(f"{name} is one of {', '.join(repr(str(one)) for one in kind)}, not {given!r}") from None
+        raise ValueError(search_texts.none_of(name, kind, given)) from None
 
 
 @dataclass(frozen=True, slots=True)

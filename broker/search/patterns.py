@@ -13,6 +13,7 @@ import re2  # type: ignore[import-untyped]  # publishes no types
 
 from broker.errors import SearchError
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
+from broker.texts import search_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,18 +41,13 @@ def matching(expression: str, specs: Iterable[ToolSpec], *, seconds: float = SEC
         if place is not None:
             found.append((place, spec.qualified_name, spec))
         if time.thread_time() > ends:
-            raise SearchError(
-                "The regular expression takes too long over this many tools. Write one with fewer repetitions, filter "
-                "by server, or search for words instead."
-            )
+            raise SearchError(search_texts.TOO_SLOW)
     return [spec for _, _, spec in sorted(found, key=lambda entry: entry[:2])]
 
 
 def _compile(expression: str) -> Any:
     if len(expression) > EXPRESSION_CHARACTERS:
-        raise SearchError(
-            f"The regular expression has {len(expression)} characters; use at most {EXPRESSION_CHARACTERS}."
-        )
+        raise SearchError(search_texts.expression_too_long(len(expression), EXPRESSION_CHARACTERS))
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
@@ -59,16 +55,12 @@ def _compile(expression: str) -> Any:
     try:
         return re2.compile(expression, options)
     except (re2.error, UnicodeEncodeError) as error:
-        raise SearchError(
-            f"The regular expression cannot be used: {_reason(error)}. Correct it (RE2 syntax: no look-around, no "
-            "back-references), or search for words instead."
-        ) from None
+        raise SearchError(search_texts.no_expression(_reason(error))) from None
 
 
 def _reason(error: Exception) -> str:
     said = error.args[0] if error.args else ""
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else "it is not valid Unicode"
-    return text[:200]
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else search_texts.NOT_UNICODE
 
 
 def _place(compiled: Any, spec: ToolSpec) -> int | None:

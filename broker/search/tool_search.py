@@ -14,6 +14,7 @@ from broker.search.keyword_index import KeywordIndex
 from broker.search.pages import Mode, SearchPage, SearchRequest
 from broker.search.patterns import matching
 from broker.search.vectors import MEANING_WEIGHT, VectorIndex, fuse
+from broker.texts import search_texts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -124,7 +125,7 @@ class ToolSearch:
 
     async def _meaning(self, query: str, admits: Callable[[ToolSpec], bool] | None) -> list[ToolSpec]:
         if self._vectors is None:
-            raise SearchError("There is no embedder for a search by meaning. Use mode keyword, or configure one.")
+            raise SearchError(search_texts.NO_EMBEDDER)
         return await self._vectors.rank(query, self._all(), admits=admits)
 
     async def _hybrid(self, query: str, admits: Callable[[ToolSpec], bool] | None, count: int) -> list[ToolSpec]:
@@ -142,7 +143,7 @@ class ToolSearch:
         try:
             names = await self._ranker(query, candidates)
         except Exception:  # noqa: BLE001 - the embedding program's code; a search without it is still an answer
-            return found, ("The ranker failed; the order is that of the search without it.",)
+            return found, (search_texts.NOT_RANKED,)
         by_name = {spec.qualified_name: spec for spec in candidates}
         chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
         picked = {spec.qualified_name for spec in chosen}

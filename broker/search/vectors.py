@@ -15,6 +15,7 @@ from broker.logging import logger
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
 from broker.search.queries import QUERY_CHARACTERS
 from broker.store import Store, Tables
+from broker.texts import search_texts
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
 _FUSION_CONSTANT = 10.0
-_FAILED = "The embedder failed, so that there is no search by meaning now. Search with mode=keyword."
-_DIFFERENT_LENGTHS = "The embedder {!r} returned vectors of different lengths. Give each model a name of its own."
 MEANING_WEIGHT = 0.5
 """What the ranking of a small model counts against that by words, found on half of the benchmark's queries."""
 
@@ -108,7 +107,7 @@ class VectorIndex:
         await self._hold(tuple(specs))
         (vector,) = await self._embedded([query[:QUERY_CHARACTERS]])
         if vector.shape[0] != self._rows.shape[1]:
-            raise SearchError(_DIFFERENT_LENGTHS.format(self._embedder.model))
+            raise SearchError(search_texts.different_lengths(self._embedder.model))
         order = self._numpy.argsort(-(self._rows @ vector), kind="stable")
         ranked = (self._specs[number] for number in order)
         return [spec for spec in ranked if admits is None or admits(spec)]
@@ -127,7 +126,7 @@ class VectorIndex:
             held.update(vectors)
         packed = [self._numpy.frombuffer(held[spec.digest], dtype="<f4") for spec in specs]
         if len({len(row) for row in packed}) > 1:
-            raise SearchError(_DIFFERENT_LENGTHS.format(model))
+            raise SearchError(search_texts.different_lengths(model))
         self._rows = self._numpy.stack(packed)
         self._specs = specs
 
@@ -136,9 +135,9 @@ class VectorIndex:
             rows = self._unit(await self._embedder.embed(texts))
         except Exception as error:  # noqa: BLE001 - the embedding program's code
             logger().warning("embedder failed", error=type(error).__name__, said=one_line(str(error), 200))
-            raise SearchError(_FAILED) from None
+            raise SearchError(search_texts.EMBEDDER_FAILED) from None
         if len(rows) != len(texts):
-            raise SearchError(_FAILED)
+            raise SearchError(search_texts.EMBEDDER_FAILED)
         return rows
 
     def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
@@ -174,7 +173,4 @@ def _numpy() -> Any:
     try:
         return importlib.import_module("numpy")  # an extra, and slow to import
     except ImportError:
-        raise SearchError(
-            "A search by meaning needs NumPy. Install it with `pip install 'codemode-broker[embeddings]'`, or search "
-            "by keyword."
-        ) from None
+        raise SearchError(search_texts.NO_NUMPY) from None

@@ -1,7 +1,7 @@
-"""What a search says of servers and categories beside the tools it found. Nothing here decides anything.
+"""What a search says of servers and categories beside the tools it found, and why one cannot be done.
 
-Above: finder.py. Below: nothing. Each note is one sentence or two of less than 800 characters, with the literal that
-asks for more.
+Above: finder.py and the modules of the search. Below: nothing. Nothing here decides anything. Each text is one sentence
+or two of less than 800 characters, with the literal that asks for more, or what to ask instead.
 """
 
 from __future__ import annotations
@@ -25,6 +25,27 @@ _SERVERS = 3
 _WORDS = 6
 _WORD_CHARACTERS = 20
 _PROBLEM_CHARACTERS = 160
+_GIVEN_CHARACTERS = 40
+_REASON_CHARACTERS = 200
+_NEAR_NAMED = 8
+_NEAR_CHARACTERS = 64
+
+NO_CURSOR = "The cursor cannot be read. Pass the cursor as it came, or none to start at the first page."
+CURSOR_OF_ANOTHER = (
+    "The cursor belongs to another search. Repeat query, mode and filters as they were, or pass no cursor."
+)
+TOO_SLOW = (
+    "The regular expression takes too long over this many tools. Write one with fewer repetitions, filter by server, "
+    "or search for words instead."
+)
+NOT_UNICODE = "it is not valid Unicode"
+NO_EMBEDDER = "There is no embedder for a search by meaning. Use mode keyword, or configure one."
+NOT_RANKED = "The ranker failed; the order is that of the search without it."
+EMBEDDER_FAILED = "The embedder failed, so that there is no search by meaning now. Search with mode=keyword."
+NO_NUMPY = (
+    "A search by meaning needs NumPy. Install it with `pip install 'codemode-broker[embeddings]'`, or search by "
+    "keyword."
+)
 
 
 def woken_for_nothing(status: ServerStatus) -> str:
@@ -85,6 +106,55 @@ def of_servers(said: Mapping[str, str]) -> str:
         return next(iter(said.values()))
     lines = [f"{server}: {about}" if about else server for server, about in said.items()]
     return "; ".join(lines)
+
+
+def no_detail(given: str) -> str:
+    """Return which levels of detail there are instead of one that there is not."""
+    return f"There is no detail {given[:_GIVEN_CHARACTERS]!r}. Use name, brief or full."
+
+
+def no_limit(given: object, most: int) -> str:
+    """Return what a limit has to be."""
+    shown = one_line(str(given)[:_GIVEN_CHARACTERS], _GIVEN_CHARACTERS)
+    return f"The limit {shown} cannot be used. Give a whole number from 1 to {most}."
+
+
+def none_of(name: str, known: Iterable[str], given: object) -> str:
+    """Return what a value may be, for whoever asks in a program."""
+    shown = one_line(repr(given), _REASON_CHARACTERS)
+    return f"{name} is one of {', '.join(repr(str(one)) for one in known)}, not {shown}"
+
+
+def expression_too_long(characters: int, most: int) -> str:
+    """Return how long a regular expression may be."""
+    return f"The regular expression has {characters} characters; use at most {most}."
+
+
+def no_expression(reason: str) -> str:
+    """Return that a regular expression is none, and why in the words of RE2."""
+    return (
+        f"The regular expression cannot be used: {one_line(reason, _REASON_CHARACTERS)}. Correct it (RE2 syntax: no "
+        "look-around, no back-references), or search for words instead."
+    )
+
+
+def different_lengths(model: str) -> str:
+    """Return that the vectors of a model are not of one length."""
+    shown = one_line(model, _REASON_CHARACTERS)
+    return f"The embedder {shown!r} returned vectors of different lengths. Give each model a name of its own."
+
+
+def unknown_name(kind: str, name: str, near: Sequence[str], known: Sequence[str]) -> str:
+    """Return that there is no server or category of a name, with the nearest ones, or the first few of those known."""
+    if near:
+        hint = f"Did you mean {' or '.join(one_line(one, _NEAR_CHARACTERS) for one in near)}?"
+    elif known:
+        more = ", …" if len(known) > _NEAR_NAMED else ""
+        named = ", ".join(one_line(one, _NEAR_CHARACTERS) for one in known[:_NEAR_NAMED])
+        hint = f"There are: {named}{more}. Name one of these, or no {kind}."
+    else:
+        hint = f"There are none: name no {kind}."
+    return f"There is no {kind} {one_line(name, _NEAR_CHARACTERS)!r}. {hint}"
 
 
 def _line(status: ServerStatus) -> str:

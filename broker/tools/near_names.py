@@ -11,8 +11,8 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from broker.texts import search_texts
 from codegen.near_names import likeliest, pairs_of
-from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,8 +23,6 @@ SUGGESTIONS = 3
 MOST_NAMES = 10
 """For how many names at a time there are suggestions: each takes a pass over all tools, 15 ms for ten thousand."""
 
-_NAMED = 8
-_SHOWN_CHARACTERS = 64
 _NAME_CHARACTERS = 100
 """Of a name: difflib may take the cube of it."""
 
@@ -77,12 +75,4 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the sentence that there is no server or category of a name, with the nearest ones, or the first few."""
     there = list(known)
     near = difflib.get_close_matches(name[:_NAME_CHARACTERS], there, n=SUGGESTIONS)
-    if near:
-        hint = f"Did you mean {' or '.join(one_line(one, _SHOWN_CHARACTERS) for one in near)}?"
-    elif there:
-        more = ", …" if len(there) > _NAMED else ""
-        named = ", ".join(one_line(one, _SHOWN_CHARACTERS) for one in there[:_NAMED])
-        hint = f"There are: {named}{more}. Name one of these, or no {kind}."
-    else:
-        hint = f"There are none: name no {kind}."
-    return f"There is no {kind} {one_line(name, _SHOWN_CHARACTERS)!r}. {hint}"
+    return search_texts.unknown_name(kind, name, near, there)

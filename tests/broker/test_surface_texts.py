@@ -1,4 +1,4 @@
-"""Every text that can reach a model, word for word, each under 800 characters but for the exceptions in `LONGER`.
+"""Every text that can reach a model, word for word, each under 800 characters.
 
 `surface_texts.txt` holds the texts of `CASES` and the constants of `MODULES`, and below them every sentence that stands
 in the code of other modules. After a wanted change: `python -m pytest tests/broker/test_surface_texts.py` shows the new
@@ -32,7 +32,8 @@ from broker.disclosure.disclosure import fetched_too_often
 from broker.disclosure.tool_details import ToolDetails
 from broker.errors import RunInterruptedError, SearchError, ToolRejectedError
 from broker.runs.envelope import StoppedBy
-from broker.runs.script_check import mistakes_listed, not_started, unreadable
+from broker.runs.not_described import NotDescribed
+from broker.runs.script_check import not_started, unreadable
 from broker.search.pages import Detail, SearchRequest
 from broker.search.patterns import matching
 from broker.surface import dispatch
@@ -104,6 +105,20 @@ CASES = {
     "displayed": lambda name: run_texts.displayed(2),  # noqa: ARG005
     "left_out": lambda name: run_texts.left_out(1_000, f"resource:///runs/{name[:20]}/output?offset=16000"),
     "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
+    "cut_in_the_middle": lambda name: call_texts.cut_in_the_middle(len(name), is_in_content=len(name) > 9),
+    "a server's error": lambda name: quoted("s" * 64, name, is_in_content=True),
+    "a server's error of many lines": lambda name: quoted("s" * 64, f"{name}\n\n" * 400, is_in_content=True),
+    "a server's JSON-RPC error": lambda name: (
+        failed_at_server(listed_tool(), ToolRejectedError("s" * 64, 2**31, name)).message
+    ),
+    "a script that does not fit the stubs it is sent": lambda name: (
+        NotDescribed(
+            ("git.log",),
+            call_texts.script_not_described([f"git.{LONG[:64]} (line 3)"] * 40, [name] if name != "name" else []),
+        )
+        .outcome_with_stubs(["git.log"], mistakes(20, min(len(name), 300)))
+        .message
+    ),
     "past_the_end": lambda name: run_texts.past_the_end(9, "resource:///runs/run_1/output?offset=0"),  # noqa: ARG005
     "not_displayed": lambda name: run_texts.not_displayed(3),  # noqa: ARG005
     "new_session": lambda name: tool_texts.new_session("s_0123456789abcdef"),  # noqa: ARG005
@@ -217,21 +232,6 @@ CALLS = {
 }
 CASES |= CALLS
 
-
-def asked(sources: int) -> Ask:
-    use = FlowUse("private", tuple(f"notes.{number}" for number in range(sources)), "egress", "ask", "")
-    return Ask(Basis("flow", str(use), ""), (use,))
-
-
-def status(name: str, **more: Any) -> ServerStatus:
-    known = {"state": "down", "protocol_version": None, "era": None, "tool_count": 0, "what_to_do": None}
-    return ServerStatus(**known | {"name": name, "problem": None, "warnings": ()} | more)
-
-
-def refused_search(ask: Callable[[], object], kind: type[Exception] = SearchError) -> str:
-    with pytest.raises(kind) as caught:
-        ask()
-    return str(caught.value)
 REFUSALS = {
     "refused": lambda name: refusal_texts.refused(name, refusal_texts.by_a_rule(name), name),
     "refused by a flow": lambda name: refusal_texts.refused(name, refusal_texts.by_a_flow(name), name),
@@ -249,6 +249,21 @@ REFUSALS = {
 }
 CASES |= REFUSALS
 
+
+def asked(sources: int) -> Ask:
+    use = FlowUse("private", tuple(f"notes.{number}" for number in range(sources)), "egress", "ask", "")
+    return Ask(Basis("flow", str(use), ""), (use,))
+
+
+def status(name: str, **more: Any) -> ServerStatus:
+    known = {"state": "down", "protocol_version": None, "era": None, "tool_count": 0, "what_to_do": None}
+    return ServerStatus(**known | {"name": name, "problem": None, "warnings": ()} | more)
+
+
+def refused_search(ask: Callable[[], object], kind: type[Exception] = SearchError) -> str:
+    with pytest.raises(kind) as caught:
+        ask()
+    return str(caught.value)
 
 
 def entry(name: str, near: Sequence[str] = (), *, is_ambiguous: bool = False, is_withdrawn: bool = False) -> str:
@@ -335,6 +350,17 @@ OTHERS = {
 }
 CASES |= OTHERS
 
+SEARCHES = {
+    "no_detail": search_texts.no_detail,
+    "no_limit": lambda name: search_texts.no_limit(name, 200),
+    "none_of": lambda name: search_texts.none_of("mode", ["auto", "keyword"], name),
+    "expression_too_long": lambda name: search_texts.expression_too_long(501 + len(name), 500),
+    "no_expression": search_texts.no_expression,
+    "different_lengths": search_texts.different_lengths,
+    "unknown_name": lambda name: search_texts.unknown_name("server", name, [name] * 3, [name]),
+}
+CASES |= SEARCHES
+
 
 def offered(name: str) -> str:
     return f"{'s' * 20}__{'t' * 31}-0123456789" if name == HOSTILE else "git__log"
@@ -346,20 +372,6 @@ def listed(name: str) -> CatalogEntry:
 
 
 # What may be longer, with its own bound: each is marked as a server's words, or is of the script itself.
-LONGER: dict[str, tuple[int, Callable[[], str]]] = {
-    "a server's error": (2_100, lambda: quoted("s" * 64, HOSTILE + LONG)),
-    "a server's JSON-RPC error": (
-        2_200,
-        lambda: failed_at_server(listed_tool(), ToolRejectedError("s" * 64, 2**31, LONG)).message,
-    ),
-    "a script that does not fit the stubs it is sent, before these": (
-        1_300,
-        lambda: (
-            f"{call_texts.script_not_described([f'git.{LONG[:64]} (line 3)'] * 40, [LONG])} {call_texts.NOT_FITTING}\n"
-            f"{mistakes_listed(mistakes(20, 300))}"
-        ),
-    ),
-}
 
 
 def listed_tool() -> CatalogEntry:
@@ -442,7 +454,7 @@ FOR_OTHERS = {
         "codegen/stubs/",
     ),
 }
-SEARCHES = {"cursors", "pages", "patterns", "tool_search", "vectors"}
+OF_SEARCH = {"cursors", "pages", "patterns", "tool_search", "vectors"}
 
 # Where texts of a module are put in, cut at so many characters: in one of the texts above, or in a script's own error.
 PUT_IN = {
@@ -454,7 +466,6 @@ PUT_IN = {
     "broker/disclosure/disclosure.py": 200,
     "broker/runs/manifest.py": 200,
     "broker/runs/preparation.py": 200,
-    "broker/search/pages.py": 200,
     "broker/surface/outputs.py": 200,
     "broker/tools/tool_changes.py": 100,
     "broker/upstreams/": 400,
@@ -477,7 +488,7 @@ def for_models() -> dict[str, list[ast.Constant | ast.JoinedStr]]:
     """Return the sentences of modules that may reach a model, but for those of `MODULES`, which are cases."""
     others = tuple(prefix for prefixes in FOR_OTHERS.values() for prefix in prefixes)
     cases = {f"{module.__name__.replace('.', '/')}.py" for module in MODULES}
-    of_search = {f"broker/search/{name}.py" for name in SEARCHES}
+    of_search = {f"broker/search/{name}.py" for name in OF_SEARCH}
     modules = [one for one in written_texts.modules() if one in of_search or not one.startswith(others)]
     found = {module: written_texts.sentences_of(module) for module in modules if module not in cases}
     return {module: sentences for module, sentences in found.items() if sentences}
@@ -517,14 +528,6 @@ def test_every_text_is_a_case_here():
             if inspect.isfunction(value) and value.__module__ == module.__name__
         }
         assert {name for name in made if not name.startswith("_")} - {"fetch_request"} <= CASES.keys()
-
-
-@pytest.mark.parametrize("name", LONGER)
-def test_what_may_be_longer_has_a_bound_of_its_own(name):
-    most, make = LONGER[name]
-    text = make()
-    assert MESSAGE_CHARACTERS < len(text) < most
-    assert "\x1b" not in text
 
 
 def test_a_name_of_a_tool_is_not_taken_for_a_call():
