@@ -74,6 +74,7 @@ async def connect(
         )
         await stack.enter_async_context(session)
         await _negotiate(session, mode)
+        connection.states_capabilities = mode in ("auto", "legacy")
         connection.begin(session, wire)
         yield
 

@@ -64,6 +64,7 @@ class Connection:
 
     Attributes:
         last_words: The last line of a child process that was stopped.
+        states_capabilities: Whether the server has said what it has; one whose revision the config names is not asked.
         session_key: What the server has told us to name our session with; empty where it told us nothing.
     """
 
@@ -75,6 +76,7 @@ class Connection:
     ended: anyio.Event = field(default_factory=anyio.Event)
     reason: str = ""
     last_words: str = ""
+    states_capabilities: bool = True
     session_key: str = field(default="", repr=False)
     trail: HttpTrail = field(default_factory=HttpTrail)
     _metas: dict[bool, dict[str, Any]] = field(default_factory=dict)
@@ -126,9 +128,9 @@ class Connection:
 
     @property
     def has_resources(self) -> bool:
-        """Whether the server says that it has resources."""
+        """Whether the server may have resources: it says so, or was not asked."""
         capabilities = self.session.server_capabilities
-        return capabilities is not None and capabilities.resources is not None
+        return not self.states_capabilities or (capabilities is not None and capabilities.resources is not None)
 
     async def list_resource_page(self, cursor: str | None) -> Page:
         """Ask for one page of resources.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import MCPError
+from mcp.types import METHOD_NOT_FOUND
 
 from broker.disclosure.tool_descriptions import (
     DESCRIPTION_REQUIRED,
@@ -84,6 +85,10 @@ class RemoteDescriptions:
             with anyio.fail_after(self._settings.connect_timeout_seconds / 2):
                 self._is_spoken = await speaks_extension(connection, self._settings.max_pages)
         except (MCPError, RuntimeError, ValueError, TimeoutError) as error:
+            is_unknown = isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND
+            if is_unknown and not connection.states_capabilities:
+                self._is_spoken = False
+                return ""
             self._is_spoken = self._is_spoken or None
             return _not_known(error)
         return ""

@@ -71,16 +71,19 @@ async def called(session, *texts):
     return [result.failed and result.failed.message for result in results]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+ERAS = {"auto": "2026", "2026-07-28": "2026", "legacy": "2025"}
+
+
+@pytest.mark.parametrize("mode", ERAS)
 async def test_what_was_described_over_http_is_called_in_the_same_session(served, log, mode):
     with served() as url:
-        assert await era_of(ServerConfig(url=url, mode=mode), log) == ("2026" if mode == "auto" else "2025")
+        assert await era_of(ServerConfig(url=url, mode=mode), log) == ERAS[mode]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ERAS)
 async def test_what_was_described_over_stdio_is_called_in_the_same_session(arguments, environment, log, mode):
     era = await era_of(ServerConfig(command=CODEMODE, args=arguments, env=environment, mode=mode), log)
-    assert era in ({"2026", "2025"} if mode == "auto" else {"2025"})  # a slow start gets the older handshake
+    assert era == ERAS[mode] or mode == "auto"  # where a slow start gets the older handshake
 
 
 async def era_of(far, log):
@@ -120,6 +123,14 @@ async def test_a_session_that_the_server_has_dropped_is_begun_again(served, tmp_
                 assert (await other.call_tool("add", {"text": "x"})).is_error
             assert await called(session, "b") == [None]
     assert lines(log) == ["add a False", "add b False"]
+
+
+async def test_a_server_of_the_newer_revision_without_resources_lists_its_tools_in_full():
+    newer = ServerConfig(**plain("notes"), mode="2026-07-28")
+    async with Broker(Config(servers={"notes": newer}), opens_sandbox=False) as broker:
+        [status] = broker.server_statuses()
+        assert (status.era, status.warnings, status.problem) == ("2026", (), None)
+        assert all(tool.is_complete for tool in broker.catalog.tools)
 
 
 async def test_a_key_goes_back_to_the_server_that_gave_it_and_to_nobody_else(log):
