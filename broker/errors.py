@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_SUGGESTED_CHARACTERS = 400
-_CODES = 2**31
-"""More than any code of an error, in either direction; a server may send a number of thousands of digits."""
-
-
 class BrokerError(Exception):
     """Base of everything this package raises on purpose."""
 
@@ -55,9 +50,6 @@ class ConfigError(BrokerError):
             super().__init__(f"{source}: {len(self.problems)} problems{listed}")
 
 
-WITHDRAWN = " any more: its server has withdrawn it"
-
-
 class UnknownToolError(BrokerError):
     """No tool of this name is in the catalog.
 
@@ -76,14 +68,9 @@ class UnknownToolError(BrokerError):
         self.suggestions = tuple(suggestions)
         self.is_ambiguous = is_ambiguous
         self.is_withdrawn = is_withdrawn
-        from codegen.plain_text import few, that_fit  # noqa: PLC0415  # codegen is not loaded for --help
+        from broker.texts.call_texts import no_tool  # noqa: PLC0415  # the texts are not loaded for --help
 
-        if is_ambiguous:
-            shown = that_fit(suggestions, _SUGGESTED_CHARACTERS)
-            super().__init__(f"Several servers have a tool {name!r}. Say which: {few(suggestions, len(shown))}.")
-            return
-        hint = f" Did you mean {' or '.join(that_fit(suggestions, _SUGGESTED_CHARACTERS))}?" if suggestions else ""
-        super().__init__(f"There is no tool {name!r}{WITHDRAWN if is_withdrawn else ''}.{hint}")
+        super().__init__(no_tool(name, suggestions, is_ambiguous=is_ambiguous, is_withdrawn=is_withdrawn))
 
 
 class PatternError(BrokerError):
@@ -131,12 +118,9 @@ class RunInterruptedError(BrokerError):
         super().__init__(f"{run_id} was interrupted. {problem} {executed}")
         self.run_id = run_id
         self.executed = executed
-        self.what_to_do = (
-            f"When that is fixed, `codemode resume {run_id}` continues it; answered calls are not repeated."
-            if can_resume
-            else "It was recorded without its content, so it cannot be resumed: check what it did before you run it "
-            "again."
-        )
+        from broker.texts.run_texts import go_on  # noqa: PLC0415  # as above
+
+        self.what_to_do = go_on(run_id, can_resume=can_resume)
 
 
 class LoginError(BrokerError):
@@ -189,6 +173,8 @@ class ToolRejectedError(UpstreamError):
 
     def __init__(self, server: str, code: int, server_text: str) -> None:
         """Keep the server's words apart from ours."""
+        from broker.texts.call_texts import json_rpc_error  # noqa: PLC0415  # as above
+
         super().__init__(server, f"{server} answered with {json_rpc_error(code)}.")
         self.code = code
         self.server_text = server_text
@@ -200,8 +186,3 @@ class InputRefusedError(UpstreamError):
 
 class ReplyError(UpstreamError):
     """The answer is not what the protocol allows, or is larger than we accept."""
-
-
-def json_rpc_error(code: int) -> str:
-    """Name an error of a server by its code."""
-    return f"JSON-RPC error {code}" if abs(code) < _CODES else "a JSON-RPC error of an impossible code"

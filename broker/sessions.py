@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
-from broker.disclosure.disclosure import Disclosure, fetched_too_often, not_fetched
+from broker.disclosure.disclosure import Disclosure, not_fetched
 from broker.errors import SearchError
 from broker.host_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
 from broker.recordings.settings import UNKNOWN_OUTCOMES
@@ -25,6 +25,7 @@ from broker.runs.script_check import CHECK_MODES
 from broker.runs.watching import Watching
 from broker.search import SearchPage, SearchRequest
 from broker.surface import Surface
+from broker.texts import description_texts
 from broker.tiers import HeldStubs
 from broker.tools.catalog import CatalogEntry
 from sandbox.limits import check_limits
@@ -189,7 +190,7 @@ class Session:
             check_texts(cursor=cursor)
         wait = self._disclosure.take_fetch()
         if wait > 0:
-            raise SearchError(f"{fetched_too_often(wait)}. Nothing was described.")
+            raise SearchError(description_texts.too_many_fetches(wait))
         await self._disclosure.settle(names)
         entries = await self._disclosure.completed([self._catalog.lookup(name) for name in names])
         page = self.tiers.full(entries, cursor)

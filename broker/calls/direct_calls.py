@@ -132,9 +132,6 @@ def _as_json(arguments: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(arguments, allow_nan=False, ensure_ascii=False)
         text.encode()
     except (TypeError, ValueError, RecursionError):
-        raise ValueError(
-            "the arguments cannot be written as JSON: a number is not finite, a text not Unicode, or a value of a kind "
-            "that JSON lacks, as a set or a date"
-        ) from None
+        raise ValueError(call_texts.NOT_AS_ARGUMENTS) from None
     sent: dict[str, Any] = json.loads(text)
     return sent

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from broker.errors import UnfitResultError
+from broker.texts import result_texts
 
 MOST_BYTES = 4 * 1024 * 1024
 MOST_LEVELS = 60
@@ -39,9 +40,9 @@ def _is_clean(value: Any) -> bool:
         item, depth = stack.pop()
         nodes += 1
         if depth > MOST_LEVELS:
-            raise UnfitResultError(f"is nested deeper than {MOST_LEVELS} levels")
+            raise UnfitResultError(result_texts.too_deep(MOST_LEVELS))
         if nodes > MOST_VALUES:
-            raise UnfitResultError(f"has more than {MOST_VALUES} values", is_too_large=True)
+            raise UnfitResultError(result_texts.too_many_values(MOST_VALUES), is_too_large=True)
         if isinstance(item, str):
             is_ascii = item.isascii()
             is_clean = is_clean and is_ascii
@@ -61,7 +62,7 @@ def _is_clean(value: Any) -> bool:
                 or (type(item) is float and math.isfinite(item))
             )
         if size + 2 * nodes > MOST_BYTES:
-            raise UnfitResultError(f"is larger than {MOST_BYTES} bytes", is_too_large=True)
+            raise UnfitResultError(result_texts.too_large(MOST_BYTES), is_too_large=True)
     return is_clean
 
 
@@ -74,7 +75,7 @@ def _normalised(value: Any) -> Any:
             return value if value.isascii() else value.encode("utf-8", "replace").decode()
         case int():
             if value.bit_length() > _LARGEST_INTEGER_BITS:
-                raise UnfitResultError(f"has an integer of more than {_LARGEST_INTEGER_BITS} bits")
+                raise UnfitResultError(result_texts.too_large_an_integer(_LARGEST_INTEGER_BITS))
             return value
         case float():
             return value if math.isfinite(value) else None
@@ -82,4 +83,4 @@ def _normalised(value: Any) -> Any:
             return {_normalised(str(key)): _normalised(item) for key, item in value.items()}
         case list() | tuple():
             return [_normalised(item) for item in value]
-    raise UnfitResultError("has a value that is not JSON")
+    raise UnfitResultError(result_texts.NOT_JSON)

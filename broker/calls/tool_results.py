@@ -27,7 +27,7 @@ from broker.calls.call_failures import failure, quoted
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
-from broker.texts import call_texts
+from broker.texts import call_texts, result_texts
 from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def is_error(raw: dict[str, Any]) -> bool:
 def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None, redact: Redactor) -> Completion:
     kind = raw.get("resultType", "complete")
     if kind != "complete":
-        raise UnfitResultError("has a resultType that we do not know")
+        raise UnfitResultError(result_texts.UNKNOWN_TYPE)
     content = raw.get("content", [])
     is_list = isinstance(content, list)
     if not is_list or len(content) > MOST_BLOCKS:
-        raise UnfitResultError(f"has no list of at most {MOST_BLOCKS} content blocks", is_too_large=is_list)
+        raise UnfitResultError(result_texts.no_blocks(MOST_BLOCKS), is_too_large=is_list)
     structured = raw.get("structuredContent", _ABSENT)
     if is_error(raw):
         return _tool_error(content, structured, tool, redact)
@@ -101,11 +101,11 @@ def _structured_value(content: list[Any], structured: Any, tool: CatalogEntry) -
     if value is _ABSENT or value is None:
         value = _from_text(content)
         if value is _ABSENT:
-            raise UnfitResultError("has no structuredContent, though the tool has an outputSchema")
+            raise UnfitResultError(result_texts.NO_STRUCTURED_CONTENT)
     value = bounded(value)
     fault = first_fault(value, tool.spec.output_schema)
     if fault is not None:
-        raise UnfitResultError(f"does not fit the tool's outputSchema: {fault}")
+        raise UnfitResultError(result_texts.unlike_schema(fault))
     if isinstance(value, dict) and tool.unwraps_result:
         return value.get("result")
     return value

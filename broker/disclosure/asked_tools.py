@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.calls.host_paths import HostPaths
+from broker.texts import description_texts
 from broker.texts.call_texts import of_a_server
 from broker.tools.near_names import MOST_NAMES
-from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream import Upstream
 
 
-_PROBLEM_CHARACTERS = 400
 MOST_OF_A_SERVER = 20
 """How many tools are described where their server is named: as many as a search at detail `full` describes."""
 
@@ -74,7 +73,7 @@ def problem_behind(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream
     problem = upstream.status.problem if upstream is not None else None
     if upstream is None or not problem:
         return ""
-    return f"{upstream.name} is not available: {one_line(HostPaths().hidden(problem), _PROBLEM_CHARACTERS)}"
+    return description_texts.server_down(upstream.name, HostPaths().hidden(problem))
 
 
 def _server_alone(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str | None:

@@ -20,6 +20,7 @@ from broker.disclosure.tool_details import ToolDetails, definitions, stub_text
 from broker.errors import UnavailableError, UpstreamError
 from broker.logging import logger
 from broker.redaction import Redactor, redacted_definition
+from broker.texts import description_texts
 from broker.tools.spellings import bare_letters
 from broker.tools.tool_changes import what_changed
 from broker.upstreams.upstreams import all_needed
@@ -141,7 +142,8 @@ class Disclosure:
             tuple(entry.qualified_name for entry in described),
             asked.unknown,
             asked.ambiguous,
-            asked.unavailable | {name: _silent(asked.entries[name].spec.server) for name in silent},
+            asked.unavailable
+            | {name: description_texts.described_later(asked.entries[name].spec.server) for name in silent},
             definitions(described) if with_definitions else {},
             changed,
             namespaces=tuple(sorted({entry.namespace for entry in described})),
@@ -215,7 +217,7 @@ class Disclosure:
         (entry,) = await self.completed([self.catalog.lookup(name)])
         if not entry.is_complete:
             problem = problem_behind(name, self.catalog, self.upstreams)
-            raise UnavailableError(server, f"{problem or _silent(server)}.")
+            raise UnavailableError(server, f"{problem or description_texts.described_later(server)}.")
         return entry
 
     async def _complete(self, server: str, names: list[str]) -> None:
@@ -251,14 +253,5 @@ class Disclosure:
 
 def not_fetched(names: Iterable[str], seconds: float) -> ToolDetails:
     """Return what a fetch brings that comes before the session may fetch again."""
-    problem = fetched_too_often(seconds)
+    problem = description_texts.fetched_too_often(seconds)
     return ToolDetails("", (), {}, unavailable=dict.fromkeys(names, problem), retry_after_seconds=seconds)
-
-
-def fetched_too_often(seconds: float) -> str:
-    """Return why a fetch brings nothing that comes before the session may fetch again."""
-    return f"Too many descriptions were fetched; try again in {seconds:.0f} s"
-
-
-def _silent(server: str) -> str:
-    return f"{server} does not describe it now: fetch it again in a moment"

@@ -7,12 +7,12 @@ which describes them to the session; a call before that is refused with the URI 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from broker.errors import UnknownToolError
+from broker.texts import description_texts
 from broker.texts.call_texts import search_request
 from codegen.plain_text import one_line, sentences
 
@@ -39,31 +39,16 @@ MOST_TOOLS = 100
 AVAILABLE = 50
 """How many names an error lists."""
 
-_CHANGES_CHARACTERS = 100
 _URI_CHARACTERS = 50_000
 _SENTENCE_CHARACTERS = 160
 
-WORKFLOW = (
-    "Full descriptions of tools: schemas, examples, guidance. Tools are listed with one sentence and an open schema. "
-    f"Before you call a tool, read {RESOURCE_URI}?tools=NAME1,NAME2 with the tools that you are about to use, all in "
-    "one read; then call them with arguments that fit. A tool is read once in a session, and again after a change."
-)
+WORKFLOW = description_texts.workflow(RESOURCE_URI)
 """The description of the resource where the tools themselves are listed."""
 
-SCRIPTS_WORKFLOW = (
-    "Full descriptions of tools: schemas, examples, guidance. Scripts of execute_code call the tools, and only those "
-    f"that were described: read {RESOURCE_URI}?tools=NAME1,NAME2 with the tools that a script is about to use, all in "
-    "one read, or fetch their typed stubs with get_tool_details. A tool is read once in a session, and again after a "
-    "change."
-)
+SCRIPTS_WORKFLOW = description_texts.scripts_workflow(RESOURCE_URI)
 """The description of the resource where tools are called in scripts."""
 
-SYSTEM_PROMPT = (
-    "Tools of this server are listed with one sentence each. Do not guess their parameters. Work in two steps: "
-    f"1. read the resource {RESOURCE_URI}?tools=NAME1,NAME2, or call get_tool_details, for all the tools that you will "
-    "need now; 2. call them with arguments that fit the inputSchema you have read. A call that answers "
-    f"{DESCRIPTION_REQUIRED} was not executed: do what its message says, then call again."
-)
+SYSTEM_PROMPT = description_texts.system_prompt(RESOURCE_URI, DESCRIPTION_REQUIRED)
 """What a client's system prompt should say."""
 
 
@@ -117,33 +102,20 @@ def minimal(spec: ToolSpec, name: str, hints: dict[str, Any] | None = None) -> d
 
 def missing_selection(available: Sequence[str]) -> dict[str, Any]:
     """Return what a read without `tools=` gets."""
-    message = f"Say which tools: read {RESOURCE_URI}?tools=NAME1,NAME2. Nothing was described."
+    message = description_texts.missing_selection(RESOURCE_URI)
     return _error(MISSING_SELECTION, message, available_tools=list(available[:AVAILABLE]))
 
 
 def description_required(name: str, session: str | None, changed: str) -> dict[str, Any]:
-    """Return what a call gets before the tool's description was read, or after what it says has `changed`.
-
-    It names the tool as well as the resource: the models of many clients read no resources. With a `session` that the
-    client itself does not pass on, only the tools that take one are of use.
-    """
+    """Return what a call gets before the tool's description was read, or after what it says has `changed`."""
     uri = uri_of([name], session)
-    named = {"session": session} if session else {}
-    why = f"it has changed since its description was read ({one_line(changed, _CHANGES_CHARACTERS)})"
-    read = json.dumps({"tools": [name], **named}, ensure_ascii=False)
-    again = json.dumps({"name": name, "arguments": {}, **named}, ensure_ascii=False)
-    how = f"Read {uri} or call get_tool_details with {read}, then call again"
-    if session:
-        how = f"Call get_tool_details with {read}, then call_tool with {again} and its arguments"
-    message = (
-        f"{one_line(name, 200)} was not executed: {why if changed else 'its description has not been read yet'}. {how}."
-    )
+    message = description_texts.description_required(name, uri, session, changed)
     return _error(DESCRIPTION_REQUIRED, message, resource_uri=uri)
 
 
 def too_many_fetches(seconds: float) -> dict[str, Any]:
     """Return what a read gets beyond the rate that a session may fetch at."""
-    message = f"Too many descriptions were fetched; try again in {seconds:.0f} s. Nothing was described."
+    message = description_texts.too_many_fetches(seconds)
     return _error(TOO_MANY_FETCHES, message, retry_after_seconds=round(seconds, 1))
 
 

@@ -12,8 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from broker.calls.call_failures import text_for
-from broker.errors import WITHDRAWN
-from broker.texts import hint_texts
+from broker.texts import call_texts, hint_texts
 from broker.tools.spellings import STAND_INS
 from codegen.undefined_names import nowhere_hint, python_hint
 from sandbox import Raised
@@ -155,7 +154,7 @@ def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
     """Return a mistake; if a tool was named wrongly, say which server has it, or that it is gone."""
     tool = _NO_TOOL.match(diagnostic.message)
     if tool is not None and catalog.has_withdrawn(f"{tool[2]}.{tool[1]}"):
-        return replace(diagnostic, message=f"{diagnostic.message}{WITHDRAWN}")
+        return replace(diagnostic, message=f"{diagnostic.message}{call_texts.WITHDRAWN}")
     named = _UNKNOWN.match(diagnostic.message)
     hint = _tool_hint(named[1] or named[2], catalog) if named is not None else ""
     return replace(diagnostic, hint=hint) if hint else diagnostic

@@ -10,6 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from broker.texts import description_texts
 from broker.texts.call_texts import fetch_request
 from codegen.normal_form import with_ascii_names
 from codegen.plain_text import one_line
@@ -53,7 +54,7 @@ def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure)
         is_whole = takes_all or namespace in text
         entries = catalog.of_server(server) if is_whole else described.get(server, ())
         functions = {entry.function: _function(entry, disclosure, looks=looks and is_whole) for entry in entries}
-        manifest[namespace] = {"doc": f"The tools of the server {server}.", "functions": functions}
+        manifest[namespace] = {"doc": description_texts.of_server(server), "functions": functions}
         if namespace in names:
             manifest[namespace]["unimported"] = True
         if not is_whole:

@@ -20,11 +20,11 @@ from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.plain_references import plain_references
 from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
+from broker.texts import check_texts
 from broker.texts.call_texts import script_not_described
 from broker.tools.spellings import STAND_INS
 from codegen import CheckerError
 from codegen.normal_form import with_ascii_names
-from codegen.plain_text import one_line
 from sandbox import Raised, Stopped
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _WHOLE_SERVER = {None, "*"}
 _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
-_NAME_CHARACTERS = 80
+_IN_TRACEBACK = 'File "{}"'
 _CALLED = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\(")
 _IMPORTED = re.compile(r"(?m)^[ \t]*(?:from|import)[ \t]+([^\W\d]\w*)")
 _MOST_NAMED = 1_000
@@ -201,7 +201,7 @@ def _with_filename(outcome: Raised | Stopped, filename: str) -> Raised | Stopped
     """Put the script's own name into a traceback; references are parsed under the default one."""
     if isinstance(outcome, Stopped):
         return outcome
-    renamed = outcome.traceback.replace('File "script.py"', f'File "{filename}"')
+    renamed = outcome.traceback.replace(_IN_TRACEBACK.format("script.py"), _IN_TRACEBACK.format(filename))
     return Raised(outcome.type, outcome.message, renamed)
 
 
@@ -213,6 +213,4 @@ def _place(entry: CatalogEntry, reference: Reference | None) -> str:
     """Return a tool's name, with the line that names it and the spelling there, if that differs."""
     if reference is None:
         return entry.python_name
-    written = one_line(_written(reference), _NAME_CHARACTERS)
-    spelt = "" if written == entry.python_name else f", where it is written {written}"
-    return f"{entry.python_name} (line {reference.line}{spelt})"
+    return check_texts.place(entry.python_name, reference.line, _written(reference))

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 from anyio.lowlevel import RunVar
 
+from broker.texts import check_texts
 from codegen import CheckerError, Diagnostic, check
 from codegen.checking.check import MAX_DIAGNOSTICS
 from codegen.checking.script_text import lines_of
 from codegen.checking.type_checker import MAX_CHECKERS
-from codegen.plain_text import counted, one_line, that_fit
+from codegen.plain_text import one_line
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ CHECK_MODES: tuple[CheckMode, ...] = ("error", "warn", "off")
 SYNTAX = "invalid-syntax"
 
 _MESSAGE_CHARACTERS = 300
-_LISTED_CHARACTERS = 620
-"""For the lines of the mistakes that are told: the first has room whatever its words are."""
 _LINE = re.compile(r'File "[^"\n]*", line (\d+)')
 _THREADS: RunVar[anyio.CapacityLimiter] = RunVar("threads that check scripts")
 
@@ -73,7 +72,7 @@ async def diagnostics_of(
             stubs = [entry.stub() for entry in described]
             return tuple(check(script, stubs, listed=listed, unimported=unimported, checker=checker))
         except OSError as error:
-            raise CheckerError("the type checker could not be given its files") from error
+            raise CheckerError(check_texts.NO_FILES_FOR_CHECKER) from error
 
     # A cancelled run does not wait for the checker, which ends by itself and changes nothing.
     return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=_threads())
@@ -86,7 +85,7 @@ def stops(diagnostics: Sequence[Diagnostic]) -> bool:
 
 def not_started(diagnostics: Sequence[Diagnostic]) -> Raised:
     """Return the outcome of a script that was stopped by its mistakes."""
-    message = f"The script was not started, nothing was executed. {mistakes_listed(diagnostics)}"
+    message = check_texts.not_started(mistakes_listed(diagnostics))
     return Raised("ScriptCheckError", message, f"ScriptCheckError: {message}\n")
 
 
@@ -95,16 +94,10 @@ def warning(diagnostics: Sequence[Diagnostic]) -> str:
     return f"{mistakes_listed(diagnostics)}\n"
 
 
-def mistakes_listed(diagnostics: Sequence[Diagnostic], characters: int = _LISTED_CHARACTERS) -> str:
+def mistakes_listed(diagnostics: Sequence[Diagnostic], characters: int = check_texts.LISTED_CHARACTERS) -> str:
     """Return the first mistakes, a line each, in about so many characters, and how many more there are."""
-    many = counted(len(diagnostics), "mistake")
-    head = f"at least {many}" if len(diagnostics) >= MAX_DIAGNOSTICS else many
-    lines = [f"  {spelled(one)}" for one in diagnostics]
-    lines[0] = lines[0] if len(lines[0]) <= characters else f"{lines[0][: characters - 1]}…"
-    shown = that_fit(lines, characters)
-    left = len(diagnostics) - len(shown)
-    more = [f"  and {left} more: correct these first"] if left else []
-    return "\n".join([f"The check found {head}, as line:column:", *shown, *more])
+    are_all = len(diagnostics) < MAX_DIAGNOSTICS
+    return check_texts.mistakes_found([spelled(one) for one in diagnostics], characters, are_all=are_all)
 
 
 def spelled(diagnostic: Diagnostic) -> str:
@@ -116,7 +109,7 @@ def spelled(diagnostic: Diagnostic) -> str:
 def unreadable(ended: Raised | Stopped, script: str) -> Diagnostic:
     """Return why Python cannot read a script, at the place that its own error shows."""
     if not isinstance(ended, Raised):
-        return Diagnostic(1, 1, SYNTAX, f"the script cannot be read within the limit {ended.limit}", "shorten it")
+        return Diagnostic(1, 1, SYNTAX, check_texts.not_within(ended.limit), "shorten it")
     message = one_line(f"{ended.type}: {ended.message}", _MESSAGE_CHARACTERS)
     place = _LINE.search(ended.traceback)
     if place is None:

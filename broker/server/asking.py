@@ -24,6 +24,7 @@ from broker.recordings.journal.repeating import in_request
 from broker.room import gives_way
 from broker.server.identity import principal_of_request
 from broker.server.way_to_client import has_forms, has_model, push, reaching
+from broker.texts import run_texts
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ REPEATED_WITHIN_SECONDS = 3_600.0
 """Until 2025-11-25 a repeated request is told by its arguments alone: later the same ones are a new request."""
 
 _QUESTION = re.compile(r"input_[0-9a-f]{16}")
-_GONE = "This request state is of no run that waits. Call the tool again without it."
 
 
 class Asking:
@@ -110,14 +110,14 @@ class Asking:
     ) -> t.CallToolResult | t.InputRequiredResult:
         (state, _, question), identity = (params.request_state or "").partition("."), _identity(ctx, params)
         if not _QUESTION.fullmatch(question):
-            raise MCPError(t.INVALID_PARAMS, _GONE)
+            raise MCPError(t.INVALID_PARAMS, run_texts.NOTHING_WAITS)
         kept = self._kept.get(state)
         if kept is None and (run := self._choose(_request(identity, state), None)) is not None:
             kept = self._kept[state] = _Kept(principal_of_request(), identity, ctx, state, run)
             ctx.lifespan_context.tasks.start_soon(kept.perform, self._claim(run, answer))
             await kept.has_news()
         if kept is None or kept.identity != identity:
-            raise MCPError(t.INVALID_PARAMS, _GONE)
+            raise MCPError(t.INVALID_PARAMS, run_texts.NOTHING_WAITS)
         asked = kept.asked
         if asked is not None and asked.question == question:
             response = (params.input_responses or {}).get(asked.key)
@@ -230,7 +230,7 @@ class _Kept:
         if self._error is not None:
             raise self._error
         if self._result is None:
-            raise MCPError(t.INVALID_PARAMS, _GONE)
+            raise MCPError(t.INVALID_PARAMS, run_texts.NOTHING_WAITS)
         return self._result
 
     def _tell(self) -> None:

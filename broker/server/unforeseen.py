@@ -15,15 +15,11 @@ from mcp.types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from broker.logging import logger
+from broker.texts import run_texts
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
     from mcp.server.context import CallNext, HandlerResult
-
-UNFORESEEN = (
-    "codemode-broker failed in a way that was not foreseen; its log says where. Calls may have been made: check before "
-    "you repeat them, and tell the user if it happens again."
-)
 
 
 async def told_without_details(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -41,4 +37,4 @@ async def told_without_details(ctx: ServerRequestContext[Any, Any], call_next: C
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{PurePath(last.filename).name}:{last.lineno} in {last.name}"
         logger().error("a request failed", method=ctx.method, error=type(error).__name__, place=place)
-        raise MCPError(INTERNAL_ERROR, UNFORESEEN) from error
+        raise MCPError(INTERNAL_ERROR, run_texts.UNFORESEEN) from error

@@ -30,7 +30,6 @@ from broker.tiers.items import category_line, hot_line, summary_line
 from broker.tiers.pages import compact
 from broker.tiers.tiers import HOT_TOOLS
 from codegen import CheckerError
-from codegen.plain_text import one_line
 from codegen.tool_spec import HINTS
 from sandbox import SandboxError
 from sandbox.perform import check_script
@@ -88,7 +87,7 @@ class Surface:
             return Reply(tool_texts.unknown_tool(name, list(INPUT_SCHEMAS)), is_error=True)
         given = plain_arguments(arguments, schema)
         if given is None:
-            return Reply(tool_texts.wrong_arguments(name, "its arguments are not a JSON object"), is_error=True)
+            return Reply(tool_texts.wrong_arguments(name, tool_texts.NO_OBJECT), is_error=True)
         if (fault := first_fault(given, schema, unchecked=TOO_LARGE)) is not None:
             has_right_names = set(schema.get("required", ())) <= given.keys() <= schema["properties"].keys()
             takes = [] if has_right_names else list(schema["properties"])
@@ -172,7 +171,7 @@ class Surface:
 
     async def _details(self, names: list[str]) -> Reply:
         if not names:
-            return Reply(tool_texts.wrong_arguments(DETAILS, "tools: name at least one, as server.tool"), is_error=True)
+            return Reply(tool_texts.wrong_arguments(DETAILS, tool_texts.NO_NAMES), is_error=True)
         asked = list(dict.fromkeys(names))
         details = await self.session.get_tool_details(asked[:_MOST_TOOLS], within_a_page=True)
         left = [*details.left, *asked[_MOST_TOOLS:]]
@@ -295,9 +294,9 @@ def _stubs(details: ToolDetails) -> str:
 def _unusable(code: str, seconds: float | None) -> str | None:
     """Return what is wrong with the arguments of execute_code beside their types."""
     if not code.strip():
-        return "code: there is none"
+        return tool_texts.NO_CODE
     if seconds is not None and not 0 < seconds < math.inf:
-        return f"timeout: {one_line(str(seconds), 40)} is not a number of seconds up to {LONGEST_SECONDS:g}"
+        return tool_texts.no_timeout(seconds, LONGEST_SECONDS)
     try:
         check_script(code)
     except ValueError as error:
@@ -321,5 +320,5 @@ def _hints(annotations: Mapping[str, Any]) -> dict[str, bool]:
     """
     for name, want in annotations.items():
         if name not in HINTS or not isinstance(want, bool):
-            raise SearchError(f"The annotation {name[:40]!r} cannot be used. Give true or false for {', '.join(HINTS)}")
+            raise SearchError(tool_texts.no_annotation(name, HINTS))
     return {HINTS[name]: want for name, want in annotations.items()}

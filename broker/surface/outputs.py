@@ -119,5 +119,5 @@ def output_uri(run_id: str, offset: int) -> str:
 def _offset(query: str, run_id: str) -> int:
     given = parse_qs(query).get("offset", ["0"])[-1]
     if not (given.isascii() and given.isdigit() and len(given) <= 12):  # noqa: PLR2004  # digits of a huge output
-        raise ValueError(f"offset is a number of characters, as in {output_uri(run_id, 24_000)}, not {given[:40]!r}")
+        raise ValueError(run_texts.no_offset(given, output_uri(run_id, 24_000)))
     return int(given)

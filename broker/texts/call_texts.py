@@ -11,21 +11,31 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from broker.errors import WITHDRAWN
 from codegen.plain_text import few, one_line, that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAME_CHARACTERS = 80
+_ASKED_CHARACTERS = 210
 _PARAMETERS = 12
 _FAULT_CHARACTERS = 450
 _FAULTS_CHARACTERS = 600
 _PLACES_CHARACTERS = 200
 _FETCHED_CHARACTERS = 280
 _CHANGES_CHARACTERS = 100
-_PROBLEM_CHARACTERS = 400
 _SUGGESTED_CHARACTERS = 400
+_CODES = 2**31
+"""More than any code of an error, in either direction; a server may send a number of thousands of digits."""
+
+PROBLEM_CHARACTERS = 400
+"""How much is said of what is wrong with a server."""
+
+WITHDRAWN = " any more: its server has withdrawn it"
+NOT_AS_ARGUMENTS = (
+    "the arguments cannot be written as JSON: a number is not finite, a text not Unicode, or a value of a kind that "
+    "JSON lacks, as a set or a date"
+)
 
 NOTHING_TO_DISPLAY = (
     "There is nothing to display: pass a block as a tool returned it, or bytes with their mime_type, as in "
@@ -169,7 +179,7 @@ def taken_back(name: str) -> str:
 
 def input_refused(server: str, reason: str) -> str:
     """Return why a call failed that its server answered with a question."""
-    why = one_line(reason, _PROBLEM_CHARACTERS)
+    why = one_line(reason, PROBLEM_CHARACTERS)
     return (
         f"{server} asked for input during the call, which was refused: {why}. It may have acted: check before you "
         "call again."
@@ -178,7 +188,7 @@ def input_refused(server: str, reason: str) -> str:
 
 def unavailable(server: str, problem: str) -> str:
     """Return that a server cannot be called now."""
-    return f"{server} is not available: {one_line(problem, _PROBLEM_CHARACTERS)}. {until_back(server)}"
+    return f"{server} is not available: {one_line(problem, PROBLEM_CHARACTERS)}. {until_back(server)}"
 
 
 def until_back(server: str) -> str:
@@ -214,6 +224,21 @@ def not_found(function: str, near: Sequence[str], *, is_withdrawn: bool = False)
     return f"There is no tool {one_line(function, _NAME_CHARACTERS)}{WITHDRAWN if is_withdrawn else ''}. {hint}"
 
 
+def no_tool(name: str, near: Sequence[str], *, is_ambiguous: bool = False, is_withdrawn: bool = False) -> str:
+    """Return that there is no tool of a name, or with `is_ambiguous` several, whose names are those `near`."""
+    shown = one_line(repr(name), _ASKED_CHARACTERS)
+    names = that_fit(near, _SUGGESTED_CHARACTERS)
+    if is_ambiguous:
+        return f"Several servers have a tool {shown}. Say which: {few(near, len(names))}."
+    hint = f" Did you mean {' or '.join(names)}?" if near else ""
+    return f"There is no tool {shown}{WITHDRAWN if is_withdrawn else ''}.{hint}"
+
+
+def json_rpc_error(code: int) -> str:
+    """Name an error of a server by its code."""
+    return f"JSON-RPC error {code}" if abs(code) < _CODES else "a JSON-RPC error of an impossible code"
+
+
 def not_written_down(name: str) -> str:
     """Return why a call was not made that could not be written down."""
     name = one_line(name, _NAME_CHARACTERS)
@@ -238,7 +263,7 @@ def reported_timeout(server: str) -> str:
 
 def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
     """Return that what became of a call is not known; a call whose answer was too large gets none that is as large."""
-    why = one_line(reason, _PROBLEM_CHARACTERS)
+    why = one_line(reason, PROBLEM_CHARACTERS)
     return (
         f"The answer of {server} was lost: {why}. The call was sent and may have taken effect. It is not repeated; "
         f"check before you call again{', and ask for less' if is_too_large else ''}."
@@ -264,7 +289,7 @@ def unfit_result(name: str, fault: str, *, is_too_large: bool = False) -> str:
 
 def still_to_be_read(server: str, tool: str, said: str) -> str:
     """Return that a server executed nothing, as it does not see that the tool's description was read."""
-    named, words = one_line(tool, _NAME_CHARACTERS), one_line(said, _PROBLEM_CHARACTERS)
+    named, words = one_line(tool, _NAME_CHARACTERS), one_line(said, PROBLEM_CHARACTERS)
     quoted = f" [text of {server}] {words}" if words else ""
     return (
         f"{server} still says that the description of {named} must be read, though it was read again for this call. "

@@ -24,6 +24,7 @@ _ENDLESS = frozenset({"calls", "wall_seconds"})
 _LOOPING = 20
 """From as many equal calls on, one after the other, a loop seems to be at fault."""
 _NAME_CHARACTERS = 60
+_GIVEN_CHARACTERS = 40
 
 LONGEST_SECONDS = 600.0
 """The longest timeout of a script; who asks for more gets that."""
@@ -54,6 +55,12 @@ NOT_RECORDED = (
 NO_SANDBOX = (
     "The script was not started: the broker cannot run scripts now. Nothing was executed. Its operator has to fix "
     "that (see its log and `codemode doctor`); then run the script again."
+)
+
+NOTHING_WAITS = "This request state is of no run that waits. Call the tool again without it."
+UNFORESEEN = (
+    "codemode-broker failed in a way that was not foreseen; its log says where. Calls may have been made: check before "
+    "you repeat them, and tell the user if it happens again."
 )
 
 
@@ -130,6 +137,11 @@ def past_the_end(characters: int, uri: str) -> str:
     return f"[the output ends after {characters} characters; it begins at {uri}]"
 
 
+def no_offset(given: str, uri: str) -> str:
+    """Return what the offset of a page is, as in `uri`."""
+    return f"offset is a number of characters, as in {uri}, not {given[:_GIVEN_CHARACTERS]!r}"
+
+
 def interrupted(run_id: str, executed: str) -> str:
     """Return what is said of a run that could not be written down or carried out to its end."""
     return (
@@ -137,6 +149,13 @@ def interrupted(run_id: str, executed: str) -> str:
         f"{one_line(executed, 400)} Tell the user that the broker's operator has to fix that (`codemode doctor` says "
         f"how); then `codemode resume {run_id}` continues it. Do not run the script again before that."
     )
+
+
+def go_on(run_id: str, *, can_resume: bool) -> str:
+    """Return how the operator goes on with a run that was interrupted, once what was wrong is put right."""
+    if can_resume:
+        return f"When that is fixed, `codemode resume {run_id}` continues it; answered calls are not repeated."
+    return "It was recorded without its content, so it cannot be resumed: check what it did before you run it again."
 
 
 def not_resumed(reason: str) -> str:

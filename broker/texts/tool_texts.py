@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.errors import WITHDRAWN
-from broker.texts.call_texts import fetch_request, search_request
+from broker.texts.call_texts import WITHDRAWN, fetch_request, search_request
 from broker.tiers.tokens import estimate
 from codegen.plain_text import counted, few, one_line, that_fit
 
@@ -33,6 +32,7 @@ _SHOWN_CHARACTERS = 128
 _SERVERS_CHARACTERS = 100
 _SERVERS_TOKENS = 40
 _FILTER_CHARACTERS = 120
+_GIVEN_CHARACTERS = 40
 
 DESCRIPTIONS = {
     "search_tools": (
@@ -72,6 +72,9 @@ SESSION = "Name from an earlier reply"
 NO_CATEGORIES = "There are no tools, and no categories. The server may still be connecting: search again in a moment."
 NOTHING_YET = "There are no tools to list now. Of the servers that may have some:"
 NO_TOOLS = "There are no tools to list: no server offers any. Tell the user, who may have to add one to the config."
+NO_OBJECT = "its arguments are not a JSON object"
+NO_NAMES = "tools: name at least one, as server.tool"
+NO_CODE = "code: there is none"
 OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character offset on."
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 TOO_MANY_SESSIONS = (
@@ -135,6 +138,16 @@ def wrong_arguments(tool: str, fault: str, takes: Sequence[str] = ()) -> str:
     """Return that a call of one of the three tools does not fit its schema; and what it `takes`, if names are wrong."""
     names = f" {tool} takes {', '.join(takes)}." if takes else ""
     return f"{tool} was not called: {fault}.{names} Correct the arguments and call it again."
+
+
+def no_timeout(seconds: object, most: float) -> str:
+    """Return what a timeout has to be."""
+    return f"timeout: {one_line(str(seconds), _GIVEN_CHARACTERS)} is not a number of seconds up to {most:g}"
+
+
+def no_annotation(name: str, known: Iterable[str]) -> str:
+    """Return which annotations a search takes, and that they are true or false."""
+    return f"The annotation {name[:_GIVEN_CHARACTERS]!r} cannot be used. Give true or false for {', '.join(known)}"
 
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.texts import description_texts
 from codegen.plain_text import few, one_line
 from codegen.schemas.keywords import properties_of, required_of
 from codegen.tool_spec import canonical_json
@@ -38,7 +39,7 @@ class ToolChange:
 def what_changed(before: ToolSpec, now: ToolSpec | None) -> str:
     """Return the differences between two definitions, on one line; empty when there is none."""
     if now is None:
-        return "it is not offered any more"
+        return description_texts.NOT_OFFERED
     said = [
         name
         for name, one, other in (
@@ -49,11 +50,11 @@ def what_changed(before: ToolSpec, now: ToolSpec | None) -> str:
     ]
     said += _parameters(before.input_schema, now.input_schema)
     if _differ(before.output_schema, now.output_schema):
-        said.append("what it returns")
+        said.append(description_texts.RESULT_CHANGED)
     if _differ(before.examples, now.examples):
         said.append("its examples")
     said += [
-        f"its hint {name} (was {_hint(old)}, is {_hint(getattr(now.annotations, name))})"
+        description_texts.hint_changed(name, _hint(old), _hint(getattr(now.annotations, name)))
         for name, old in asdict(before.annotations).items()
         if old is not getattr(now.annotations, name)
     ]
@@ -77,7 +78,7 @@ def _parameters(before: Any, now: Any) -> list[str]:
     required = set(required_of(now)) - set(required_of(before)) - (new.keys() - old.keys())
     if required:
         said.append(f"now required {_listed(required)}")
-    return said or ["its input schema"]
+    return said or [description_texts.SCHEMA_CHANGED]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -18,8 +18,9 @@ from mcp import MCPError
 from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
-from broker.errors import LoginError, ReplyError, json_rpc_error
+from broker.errors import LoginError, ReplyError
 from broker.shortage import raise_limits, shortage
+from broker.texts import call_texts
 from broker.upstreams.http_answers import BROKEN_OFF, UNREACHED, UnreadError
 from codegen.plain_text import one_line
 
@@ -188,7 +189,7 @@ def _unforeseen(causes: list[Exception], redact: Callable[[str], str]) -> str:
         case [MCPError() as error, *_]:
             # Redacted before it is cut, as a child's last words are.
             words = one_line(redact(error.message), _WORDS_CHARACTERS)
-            answered = f"it answered with {json_rpc_error(error.code)} before it was ready"
+            answered = f"it answered with {call_texts.json_rpc_error(error.code)} before it was ready"
             return f"{answered}; its words: {words}" if words else answered
         case [ValidationError(), *_]:
             return "it answered with something that the protocol does not allow"

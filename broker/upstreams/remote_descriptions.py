@@ -24,7 +24,7 @@ from broker.disclosure.tool_descriptions import (
     error_message,
     uri_of,
 )
-from broker.errors import UnavailableError, json_rpc_error
+from broker.errors import UnavailableError
 from broker.texts import call_texts
 from broker.upstreams.listing import spec_of
 from codegen import ToolSpec
@@ -192,7 +192,7 @@ def _not_known(error: Exception) -> str:
     """Return what an operator is told of a server whose resources could not be listed."""
     why = "it did not answer properly"
     if isinstance(error, MCPError):
-        why = json_rpc_error(error.code)
+        why = call_texts.json_rpc_error(error.code)
     elif isinstance(error, TimeoutError):
         why = "it did not answer in time"
     elif isinstance(error, _NotListedError):

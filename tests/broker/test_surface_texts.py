@@ -1,8 +1,8 @@
 """Every text that can reach a model, word for word, each under 800 characters.
 
 `surface_texts.txt` holds the texts of `CASES` and the constants of `MODULES`, and below them every sentence that stands
-in the code of other modules. After a wanted change: `python -m pytest tests/broker/test_surface_texts.py` shows the new
-text, which goes into it.
+`OUTSIDE` of these. After a wanted change: `python -m pytest tests/broker/test_surface_texts.py` shows the new text,
+which goes into it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from broker.authorization.waiting import nobody_answers
 from broker.calls.attempts import CallRecord, Status
 from broker.calls.call_failures import failed_at_server, quoted
 from broker.disclosure import tool_descriptions
-from broker.disclosure.disclosure import fetched_too_often
 from broker.disclosure.tool_details import ToolDetails
 from broker.errors import RunInterruptedError, SearchError, ToolRejectedError
 from broker.runs.envelope import StoppedBy
@@ -37,7 +36,17 @@ from broker.runs.script_check import not_started, unreadable
 from broker.search.pages import Detail, SearchRequest
 from broker.search.patterns import matching
 from broker.surface import dispatch
-from broker.texts import call_texts, hint_texts, refusal_texts, run_texts, search_texts, tool_texts
+from broker.texts import (
+    call_texts,
+    check_texts,
+    description_texts,
+    hint_texts,
+    refusal_texts,
+    result_texts,
+    run_texts,
+    search_texts,
+    tool_texts,
+)
 from broker.texts.tool_texts import MESSAGE_CHARACTERS
 from broker.tiers.items import category_item, category_line
 from broker.tools.catalog import CatalogEntry
@@ -321,7 +330,7 @@ OTHERS = {
     "search, a wrong expression": lambda name: refused_search(lambda: matching(f"({name[:400]}", [])),
     "search, no annotation": lambda name: refused_search(lambda: dispatch._hints({name: True})),
     "execute_code, no timeout": lambda name: str(dispatch._unusable("1", -1.0) or name),
-    "fetched_too_often": lambda name: fetched_too_often(3.0),  # noqa: ARG005
+    "fetched_too_often": lambda name: description_texts.fetched_too_often(3.0),  # noqa: ARG005
     "not_offered": lambda name: tool_texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
     "not_offered and unlike others": lambda name: tool_texts.not_offered(name, [], is_withdrawn=True),
     "several_offered": lambda name: tool_texts.several_offered(
@@ -360,6 +369,46 @@ SEARCHES = {
     "unknown_name": lambda name: search_texts.unknown_name("server", name, [name] * 3, [name]),
 }
 CASES |= SEARCHES
+
+RESULTS = {
+    "too_deep": lambda name: result_texts.too_deep(60),  # noqa: ARG005
+    "too_many_values": lambda name: result_texts.too_many_values(200_000),  # noqa: ARG005
+    "too_large": lambda name: result_texts.too_large(4_194_304),  # noqa: ARG005
+    "too_large_an_integer": lambda name: result_texts.too_large_an_integer(4_096),  # noqa: ARG005
+    "no_blocks": lambda name: result_texts.no_blocks(1_000),  # noqa: ARG005
+    "unlike_schema": result_texts.unlike_schema,
+}
+CASES |= RESULTS
+
+URI = "resource:///tool_descriptions"
+DESCRIPTIONS = {
+    "workflow": lambda name: description_texts.workflow(URI),  # noqa: ARG005
+    "scripts_workflow": lambda name: description_texts.scripts_workflow(URI),  # noqa: ARG005
+    "system_prompt": lambda name: description_texts.system_prompt(URI, "TOOL_DESCRIPTION_REQUIRED"),  # noqa: ARG005
+    "of_server": description_texts.of_server,
+    "described_later": description_texts.described_later,
+    "server_down": lambda name: description_texts.server_down(name, f"it ended: {name}"),
+    "hint_changed": lambda name: description_texts.hint_changed("read_only", "yes", "not said"),  # noqa: ARG005
+}
+CASES |= DESCRIPTIONS
+
+BESIDE = {
+    "mistakes_found": lambda name: check_texts.mistakes_found([f"1:1: {name}"] * 9, 620, are_all=True),
+    "not_within": lambda name: check_texts.not_within("cpu_seconds"),  # noqa: ARG005
+    "place": lambda name: check_texts.place(name, 3, f"{name}s"),
+    "no_tool": lambda name: call_texts.no_tool(name, [f"git.{one_line(name, 250)}"] * 3),
+    "no_tool any more": lambda name: call_texts.no_tool(name, [], is_withdrawn=True),
+    "no_tool of one server alone": lambda name: call_texts.no_tool(
+        name, [f"git.{one_line(name, 250)}"] * 20, is_ambiguous=True
+    ),
+    "json_rpc_error": lambda name: call_texts.json_rpc_error(-32_603),  # noqa: ARG005
+    "no_offset": lambda name: run_texts.no_offset(name, "resource:///runs/run_1/output?offset=24000"),
+    "go_on": lambda name: run_texts.go_on("run_1", can_resume=True),  # noqa: ARG005
+    "go_on of a run without its content": lambda name: run_texts.go_on("run_1", can_resume=False),  # noqa: ARG005
+    "no_timeout": lambda name: tool_texts.no_timeout(name, 600),
+    "no_annotation": lambda name: tool_texts.no_annotation(name, HINTS),
+}
+CASES |= BESIDE
 
 
 def offered(name: str) -> str:
@@ -454,20 +503,22 @@ FOR_OTHERS = {
         "codegen/stubs/",
     ),
 }
+OUTSIDE = (
+    "broker/upstreams/",  # what is wrong with a server
+    "broker/calls/alternatives.py",  # what is wrong with a value, by its JSON Schema
+    "broker/calls/bounded_validator.py",
+    "broker/calls/json_schema.py",
+    "codegen/",  # what is wrong with a script
+    "sandbox/guest/",  # what the guest's Python says
+)
+"""Where sentences for models stand beside `MODULES`; they are put into texts of these, or are errors of the script."""
+
 OF_SEARCH = {"cursors", "pages", "patterns", "tool_search", "vectors"}
 
 # Where texts of a module are put in, cut at so many characters: in one of the texts above, or in a script's own error.
 PUT_IN = {
     "broker/calls/alternatives.py": 300,
     "broker/calls/bounded_validator.py": 300,
-    "broker/calls/result_values.py": 450,
-    "broker/calls/tool_results.py": 450,
-    "broker/disclosure/asked_tools.py": 400,
-    "broker/disclosure/disclosure.py": 200,
-    "broker/runs/manifest.py": 200,
-    "broker/runs/preparation.py": 200,
-    "broker/surface/outputs.py": 200,
-    "broker/tools/tool_changes.py": 100,
     "broker/upstreams/": 400,
     "codegen/checking/": 300,
     "codegen/undefined_names.py": 300,
@@ -481,7 +532,6 @@ CONSTANTS = {
     for name, text in vars(module).items()
     if name.isupper() and name[0] != "_" and isinstance(text, str)
 } | tool_texts.DESCRIPTIONS
-CONSTANTS |= {name: getattr(tool_descriptions, name) for name in ("WORKFLOW", "SCRIPTS_WORKFLOW", "SYSTEM_PROMPT")}
 
 
 def for_models() -> dict[str, list[ast.Constant | ast.JoinedStr]]:
@@ -533,6 +583,10 @@ def test_every_text_is_a_case_here():
 def test_a_name_of_a_tool_is_not_taken_for_a_call():
     line = run_texts.calls_line([record("ok", "x ok; git.push"), *calls(1)])
     assert line == 'calls: "git.x ok; git.push" ok; 0git.log ok'
+
+
+def test_sentences_for_models_stand_in_the_texts_alone_or_where_it_is_written_down():
+    assert [module for module in for_models() if not module.startswith(OUTSIDE)] == []
 
 
 def test_no_sentence_is_longer_than_the_place_where_it_is_put_in():

@@ -13,9 +13,9 @@ from mcp import Client, MCPError
 
 from broker import Broker, BrokerServer, Grant
 from broker.runs.envelope import ExecutionResult
-from broker.server.unforeseen import UNFORESEEN
 from broker.surface import tool_definitions
 from broker.texts import tool_texts
+from broker.texts.run_texts import UNFORESEEN
 from broker.tiers import token_counter
 
 pytestmark = pytest.mark.anyio
