@@ -108,11 +108,14 @@ def test_a_client_works_over_http(run, url, client):
 
 
 @pytest.fixture
-def inspect(run, serve, url, tmp_path):
+def inspect(run, serve, tmp_path, request):
     """Run the inspector in an era over a transport; returns what it printed, as JSON."""
 
     def start(era: str, transport: str, *arguments: str):
-        reached = {"type": "http", "url": url} if transport == "http" else {"command": serve[0], "args": serve[1:]}
+        if transport == "http":
+            reached = {"type": "http", "url": request.getfixturevalue("url")}
+        else:
+            reached = {"command": serve[0], "args": serve[1:]}
         config = tmp_path / "inspector.json"
         config.write_text(json.dumps({"mcpServers": {"codemode": {**reached, "protocolEra": era}}}))
         return json.loads(
