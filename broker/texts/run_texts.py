@@ -108,7 +108,9 @@ def stopped(by: StoppedBy, alike: int = 0) -> str:
 
 def shorter_timeout(seconds: float) -> str:
     """Return that a caller asked for more time than a script gets."""
-    return f"timeout: a script gets {seconds:g} s at most."
+    return (
+        f"timeout: a script gets {seconds:g} s at most. Pass timeout={seconds:g} or less, and split what takes longer."
+    )
 
 
 def left_out(characters: int, uri: str) -> str:

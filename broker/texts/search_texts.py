@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.calls.host_paths import HostPaths
-from codegen.plain_text import few, one_line, that_fit
+from codegen.plain_text import counted, few, one_line, that_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _ABOUT_CHARACTERS = 50
 _SERVERS = 3
 _WORDS = 6
 _WORD_CHARACTERS = 20
-_PROBLEM_CHARACTERS = 160
+_DOWN_CHARACTERS = 160
 _GIVEN_CHARACTERS = 40
 _REASON_CHARACTERS = 200
 _NEAR_NAMED = 8
@@ -59,14 +59,20 @@ def woken_for_nothing(status: ServerStatus) -> str:
 
 def down(status: ServerStatus) -> str:
     """Return that a server is not available, and which of its tools were searched all the same."""
-    problem = one_line(HostPaths().hidden(status.problem or ""), _PROBLEM_CHARACTERS)
+    name = one_line(status.name, _NAME_CHARACTERS)
+    problem = one_line(HostPaths().hidden(status.problem or ""), _DOWN_CHARACTERS)
     held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
-    return f"{one_line(status.name, _NAME_CHARACTERS)} is not available: {problem}; {held} were searched."
+    again = f'Search with server="{name}" to see whether it is back.'
+    return f"{name} is not available: {problem}; {held} were searched. {again}"
 
 
-def more_down(count: int) -> str:
-    """Return how many servers are not available beside those that are named."""
-    return f"{count} more servers are not available."
+def more_down(names: Sequence[str]) -> str:
+    """Return which servers are not available beside those of which it is said why, and what says it of these."""
+    shown = [one_line(name, _NAME_CHARACTERS) for name in names]
+    are = f"{counted(len(shown), 'more server')} {'is' if len(shown) == 1 else 'are'}"
+    return (
+        f'{are} not available: {few(shown, NAMED)}. A search with one as its server, as server="{shown[0]}", says why.'
+    )
 
 
 def still_connecting(names: Sequence[str]) -> str:

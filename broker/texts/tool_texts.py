@@ -25,7 +25,7 @@ MESSAGE_CHARACTERS = 800
 _LINES_CHARACTERS = 740
 _LINE_CHARACTERS = 340
 _NAMES_CHARACTERS = 116
-_PROBLEM_CHARACTERS = 200
+_WHY_CHARACTERS = 200
 _NEAR = 3
 _NEXT_CHARACTERS = 500
 _SHOWN_CHARACTERS = 128
@@ -187,7 +187,7 @@ def not_described(details: ToolDetails) -> str:
     lines = [f"{_quoted(name)} changed since you fetched it: {what}" for name, what in details.changed.items()]
     problems: dict[str, list[str]] = {}
     for name, problem in details.unavailable.items():
-        problems.setdefault(one_line(problem, _PROBLEM_CHARACTERS), []).append(name)
+        problems.setdefault(one_line(problem, _WHY_CHARACTERS), []).append(name)
     for problem, names in problems.items():
         lines.append(f"{problem}. {_some(names)} {'was' if len(names) == 1 else 'were'} not fetched.")
     for name, several in details.ambiguous.items():

@@ -136,7 +136,7 @@ class Finder:
         down = [status for status in statuses if status.problem]
         yield from map(search_texts.down, down[: search_texts.NAMED])
         if len(down) > search_texts.NAMED:
-            yield search_texts.more_down(len(down) - search_texts.NAMED)
+            yield search_texts.more_down([status.name for status in down[search_texts.NAMED :]])
         slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]
         if slow:
             yield search_texts.still_connecting(slow)

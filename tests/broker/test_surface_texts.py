@@ -302,7 +302,8 @@ OTHERS = {
     "woken_for_nothing": lambda name: search_texts.woken_for_nothing(status(name, tool_count=9)),
     "down": lambda name: search_texts.down(status(name, problem=f"it ended: {name}", tool_count=9)),
     "down, never seen": lambda name: search_texts.down(status(name, problem=f"it ended: {name}")),
-    "more_down": lambda name: search_texts.more_down(40),  # noqa: ARG005
+    "more_down": lambda name: search_texts.more_down([name] * 40),
+    "more_down, one": lambda name: search_texts.more_down([name]),
     "still_connecting": lambda name: search_texts.still_connecting([name] * 40),
     "asleep": lambda name: search_texts.asleep([status(name, about=f"about {name}")] * 40),
     "categories": lambda name: search_texts.categories(

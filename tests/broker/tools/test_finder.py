@@ -68,9 +68,22 @@ async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(d
         assert page.notes == (
             (
                 "gone is not available: it exited with code 3; its last words: missing the setting PROJECT; its tools "
-                "are not among these; others were searched."
+                'are not among these; others were searched. Search with server="gone" to see whether it is back.'
             ),
         )
+
+
+async def test_of_many_servers_that_are_down_all_are_named_and_a_search_of_one_says_why(faulty):
+    async with Broker(Config(servers={f"gone{number}": faulty("exits") for number in range(7)})) as broker:
+        session = broker.session()
+        *told, more = (await session.search(SearchRequest(query="note"))).notes
+        assert [note.partition(" ")[0] for note in told] == [f"gone{number}" for number in range(5)]
+        said = (
+            '2 more servers are not available: gone5, gone6. A search with one as its server, as server="gone5", says'
+        )
+        assert more == f"{said} why."
+        (why,) = (await session.search(SearchRequest(query="note", filters=Filters(servers=("gone5",))))).notes
+        assert why.startswith("gone5 is not available: it exited with code 3")
 
 
 @pytest.mark.parametrize(
