@@ -22,6 +22,8 @@ _PARAMETERS = 12
 _FAULT_CHARACTERS = 450
 _FAULTS_CHARACTERS = 600
 _PLACES_CHARACTERS = 200
+_PLACE_CHARACTERS = 250
+_FETCHED_NAME_CHARACTERS = 250
 _FETCHED_CHARACTERS = 280
 _CHANGES_CHARACTERS = 100
 _SUGGESTED_CHARACTERS = 400
@@ -116,7 +118,8 @@ def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
         changed: What is different in those that were described once.
     """
     since = f" Since they were described: {one_line('; '.join(changed), _CHANGES_CHARACTERS)}." if changed else ""
-    shown = few(places, len(that_fit(places, _PLACES_CHARACTERS)))
+    named = [one_line(place, _PLACE_CHARACTERS) for place in places]
+    shown = few(named, len(that_fit(named, _PLACES_CHARACTERS)))
     return f"The script was not started: these tools have not been described yet: {shown}.{since}"
 
 
@@ -193,7 +196,7 @@ def unavailable(server: str, problem: str) -> str:
 
 def until_back(server: str) -> str:
     """Return that nothing was sent to a server that is down, and which search says whether it still is."""
-    search = json.dumps({"query": "", "server": server}, ensure_ascii=False)
+    search = json.dumps({"query": "", "server": server[:_NAME_CHARACTERS]}, ensure_ascii=False)
     return f"Nothing was sent. Do without it, or call again once search_tools({search}) says this no more."
 
 
@@ -303,5 +306,5 @@ def changed_at_server(server: str, tool: str) -> str:
     named = one_line(tool, _NAME_CHARACTERS)
     return (
         f"{named} of {server} has changed since it was described. Nothing was executed. Fetch it again with "
-        f"{fetch_request([f'{server}.{tool}'])} and run the script again."
+        f"{fetch_request([f'{server}.{tool}'[:_FETCHED_NAME_CHARACTERS]])} and run the script again."
     )

@@ -27,6 +27,8 @@ _LINE_CHARACTERS = 340
 _NAMES_CHARACTERS = 116
 _WHY_CHARACTERS = 200
 _NEAR = 3
+_NEAR_CHARACTERS = 250
+_FAULT_CHARACTERS = 450
 _NEXT_CHARACTERS = 500
 _SHOWN_CHARACTERS = 128
 _SERVERS_CHARACTERS = 100
@@ -137,7 +139,9 @@ def no_handle(name: str) -> str:
 def wrong_arguments(tool: str, fault: str, takes: Sequence[str] = ()) -> str:
     """Return that a call of one of the three tools does not fit its schema; and what it `takes`, if names are wrong."""
     names = f" {tool} takes {', '.join(takes)}." if takes else ""
-    return f"{tool} was not called: {fault}.{names} Correct the arguments and call it again."
+    return (
+        f"{tool} was not called: {one_line(fault, _FAULT_CHARACTERS)}.{names} Correct the arguments and call it again."
+    )
 
 
 def no_timeout(seconds: object, most: float) -> str:
@@ -300,7 +304,7 @@ def _without(sent: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def _either(names: Iterable[str]) -> str:
-    return " or ".join(that_fit(map(json.dumps, names), _LINE_CHARACTERS))
+    return " or ".join(that_fit((json.dumps(name[:_NEAR_CHARACTERS]) for name in names), _LINE_CHARACTERS))
 
 
 def _fetch(names: Iterable[str]) -> str:
