@@ -68,11 +68,14 @@ class OfferedNames:
         return self._by_name.get(name) or self._catalog.find(name)
 
     def qualified(self, name: str) -> str:
-        """Return the qualified name of what a client calls; that of a tool not known yet as it would be listed."""
+        """Return the qualified name of what a client calls; that of a tool not known yet as it would be listed.
+
+        A name with a digest may be that of a tool whose server is down, so it is not taken for another one's.
+        """
         entry = self.entry(name)
         if entry is not None:
             return entry.qualified_name
-        namespace = self._namespace_before(name)
+        namespace = None if _MADE.fullmatch(name) else self._namespace_before(name)
         return name if namespace is None else f"{namespace}.{name.removeprefix(f'{namespace}__')}"
 
     def _own_names(self) -> dict[str, str]:

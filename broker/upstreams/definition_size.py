@@ -1,4 +1,4 @@
-"""How large and how deep a tool's definition is, found out without walking more of it than is allowed.
+"""How large and how deep a tool's definition is, and its integers, found out without walking too much of it.
 
 Above: listing.py. Definitions were written by servers.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 VALUE_BYTES = 64
+
+INTEGER_BITS = 4_096
+"""As many as results may have; Python writes none of more than 4,300 digits in decimal."""
 
 
 def size_of(value: Any, most: int) -> int:
@@ -36,3 +39,17 @@ def is_deeper(value: Any, levels: int) -> bool:
         if not level:
             return False
     return True
+
+
+def has_large_integer(value: Any) -> bool:
+    """Tell whether an integer in a JSON value has more than `INTEGER_BITS`."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, int) and one.bit_length() > INTEGER_BITS:
+            return True
+    return False

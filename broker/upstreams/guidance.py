@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.upstreams.definition_size import is_deeper, size_of
+from broker.upstreams.definition_size import has_large_integer, is_deeper, size_of
 from codegen.plain_text import paragraph
 
 if TYPE_CHECKING:
@@ -69,9 +69,13 @@ def _within_bounds(value: Any) -> Any:
         kept, left = [], GUIDANCE_BYTES
         for one in value:
             left -= size_of(one, left)
-            if left < 0 or is_deeper(one, _LEVELS):
+            if left < 0 or not _can_be_kept(one):
                 break
             kept.append(one)
         return kept
     is_small = isinstance(value, dict) and size_of(value, GUIDANCE_BYTES) <= GUIDANCE_BYTES
-    return value if is_small and not is_deeper(value, _LEVELS) else None
+    return value if is_small and _can_be_kept(value) else None
+
+
+def _can_be_kept(value: Any) -> bool:
+    return not is_deeper(value, _LEVELS) and not has_large_integer(value)

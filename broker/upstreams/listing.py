@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from broker.errors import ReplyError
-from broker.upstreams.definition_size import is_deeper, size_of
+from broker.upstreams.definition_size import INTEGER_BITS, has_large_integer, is_deeper, size_of
 from broker.upstreams.guidance import examples_of, with_guidance
 from codegen import ToolAnnotations, ToolSpec
 from codegen.plain_text import one_line
@@ -192,7 +192,9 @@ def _fault_of(tool: Any) -> str:
             return f"its {schema} is not a JSON object"
     if size_of(read := [tool.get(key) for key in _READ], DEFINITION_BYTES) > DEFINITION_BYTES:
         return f"its definition takes more than {DEFINITION_BYTES >> 20} MiB"
-    return f"it is nested deeper than {DEPTH} levels" if is_deeper(read, DEPTH) else ""
+    if is_deeper(read, DEPTH):
+        return f"it is nested deeper than {DEPTH} levels"
+    return f"it has an integer of more than {INTEGER_BITS} bits" if has_large_integer(read) else ""
 
 
 def _fault_of_name(name: Any) -> str:

@@ -68,6 +68,17 @@ def test_a_name_depends_neither_on_order_nor_on_what_else_is_connected(servers):
         assert alone.items() <= whole.items()
 
 
+def test_a_tool_of_a_server_that_is_down_is_not_taken_for_one_of_another_server():
+    servers = {"my-server": ["q" * 70], "my_server": ["z"]}
+    whole = OfferedNames(filled(servers, servers), TAKEN).by_tool()
+    offered = whole[f"my-server.{'q' * 70}"]
+    stands_in = offered.partition("__")[2]
+    catalog = filled(servers | {"my_server": ["z", stands_in]}, ["my_server"])
+    names = OfferedNames(catalog, TAKEN)
+    assert catalog.find(names.qualified(offered)) is None
+    assert names.entry(offered) is None
+
+
 def test_a_name_says_what_can_be_said_of_the_tool_in_plain_letters():
     catalog = filled({"bücher": ["Straße öffnen", "q" * 200], "日本": ["読む"]}, ["bücher", "日本"])
     assert list(OfferedNames(catalog, TAKEN).by_tool().values()) == [

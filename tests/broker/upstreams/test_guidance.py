@@ -16,7 +16,8 @@ from broker.upstreams.guidance import GUIDANCE_BYTES, GUIDANCE_CHARACTERS, examp
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
 
-DESCRIBED = Path(__file__).parents[1] / "servers" / "described.py"
+SERVERS = Path(__file__).parents[1] / "servers"
+DESCRIBED = SERVERS / "described.py"
 EXAMPLES = [{"to": "a@example.com"}]
 TOLD = (
     'Sends a mail to one person. Takes effect at once.\n\nExamples: [{"to": "a@example.com"}]\n\n'
@@ -90,3 +91,24 @@ async def test_guidance_is_bounded_and_what_is_no_guidance_is_passed_over():
         deep = {"a": deep}
     assert examples_of({"examples": [1, deep]}) == [1]
     assert with_guidance("", {"usage": deep, "examples": {"a": "x" * 100_000}}) == ""
+
+
+async def test_an_integer_that_cannot_be_written_takes_no_other_tool_with_it(tmp_path):
+    huge = "1" * 2_000
+    tools = (
+        '[{"name": "good", "inputSchema": {"type": "object"}},'
+        f'{{"name": "guided", "inputSchema": {{"type": "object"}}, "examples": [1, {huge}], "usage": {{"a": {huge}}}}},'
+        f'{{"name": "bad", "inputSchema": {{"type": "object", "default": {huge}}}}}]'
+    )
+    answers = tmp_path / "answers.json"
+    answer = f'{{"jsonrpc": "2.0", "id": %ID%, "result": {{"tools": {tools}}}}}\n'
+    answers.write_text(json.dumps({"tools/list": answer}))
+    arguments = (str(SERVERS / "raw_upstream.py"), str(answers))
+    raw = ServerConfig(command=sys.executable, args=arguments, env={"HOSTILE_LOG": str(tmp_path / "log")})
+    async with Broker(Config(servers={"raw": raw}), opens_sandbox=False) as broker:
+        assert [(tool.spec.name, tool.spec.examples) for tool in broker.catalog.tools] == [
+            ("good", None),
+            ("guided", [1]),
+        ]
+        [status] = broker.server_statuses()
+        assert status.warnings == ("left out the tool 'bad': it has an integer of more than 4096 bits",)
