@@ -204,7 +204,7 @@ class HttpServer(uvicorn.Server):
             ws="none",
             log_config=None,
             access_log=False,
-            limit_concurrency=CONNECTIONS,
+            limit_concurrency=CONNECTIONS + 1,  # uvicorn refuses from this one on
             timeout_graceful_shutdown=_EXTRA_SECONDS,
             server_header=False,
             date_header=False,
