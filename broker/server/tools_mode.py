@@ -109,9 +109,10 @@ class ToolsMode:
         await self._broker.wait_until_settled(SETTLE_SECONDS)
         offered = self._names.by_tool()
         available = list(offered.values())
-        if not selection.tools:
+        wanted = self._told_apart(selection.tools)
+        if not wanted:
             return missing_selection(available)
-        asked = selection.tools[:MOST_TOOLS]
+        asked = wanted[:MOST_TOOLS]
         own = {name: self._head[name] for name in asked if name in self._head}
         meant = {name: self._names.qualified(name) for name in asked if name not in own}
         details = await session.get_tool_details(
@@ -136,7 +137,18 @@ class ToolsMode:
                     is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
-        return document | {name: {"error": tool_texts.READ_NEXT} for name in selection.tools[MOST_TOOLS:]}
+        return document | {name: {"error": tool_texts.READ_NEXT} for name in wanted[MOST_TOOLS:]}
+
+    def _told_apart(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names, with those in one text apart: clients that fill in the template write `%2C` for a comma.
+
+        A text that is a tool's name, commas included, is that tool's.
+        """
+        apart: list[str] = []
+        for name in names:
+            is_tool = "," not in name or self._names.entry(name) is not None
+            apart += [name] if is_tool else [part for piece in name.split(",") if (part := piece.strip())]
+        return tuple(dict.fromkeys(apart))
 
     async def answer(
         self,

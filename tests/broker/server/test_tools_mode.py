@@ -377,9 +377,23 @@ async def test_a_cursor_is_of_this_listing_or_refused(offered, monkeypatch):
 
 async def test_names_with_odd_characters_can_be_read(offered):
     async with offered() as client:
-        document = await read(client, "a%2Cb", "%E2%98%83", "add")
-        assert list(document) == ["a,b", "☃", "add"]
-        assert "error" in document["a,b"]
+        document = await read(client, "%E2%98%83", "a%2Fb", "add")
+        assert list(document) == ["☃", "a/b", "add"]
+        assert "error" in document["a/b"]
+
+
+async def test_names_in_one_encoded_text_are_read_apart_unless_a_tool_has_that_name():
+    servers = {"one": says("one", "a,b", "a", "c")}
+    with anyio.fail_after(60):
+        async with (
+            Broker(servers=servers, opens_sandbox=False) as broker,
+            Client(BrokerServer(broker, ServeSettings(mode="tools")).mcp) as client,
+        ):
+            document = await read(client, "a%2Cc", "one.a%2Cb", "search_tools%2C%20none%2Ca%2C")
+            nothing = await read(client, "%2C")
+    assert list(document) == ["a", "c", "one.a,b", "search_tools", "none"]
+    assert [name for name, entry in document.items() if "error" in entry] == ["none"]
+    assert nothing["error"]["code"] == "MISSING_TOOL_SELECTION"
 
 
 async def test_clients_are_told_once_when_what_they_were_listed_is_different(offered, brokers, mode):
