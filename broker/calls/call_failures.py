@@ -25,6 +25,7 @@ from sandbox import Failed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from broker.calls.host_paths import HostPaths
     from broker.tools.catalog import CatalogEntry
 
 SERVER_TEXT_CHARACTERS = 560
@@ -32,6 +33,8 @@ SERVER_TEXT_CHARACTERS = 560
 
 HEAD_CHARACTERS = 400
 _TAIL_CHARACTERS = SERVER_TEXT_CHARACTERS - HEAD_CHARACTERS
+_READ_CHARACTERS = 64 * 1024
+_MARK = "\n| "
 
 _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     UnavailableError: "ToolUnavailableError",
@@ -60,28 +63,35 @@ def failure(kind: str, message: str, tool: CatalogEntry, **details: Any) -> Fail
     return Failed(kind, message, {"server": tool.spec.server, "tool": tool.spec.name, **details})
 
 
-def quoted(server: str, text: str, *, is_in_content: bool = False) -> str:
+def quoted(server: str, text: str, paths: HostPaths, *, is_in_content: bool = False) -> str:
     """Return a server's text, bounded and inert, each line of it marked, so that none can be taken for ours.
 
     The end of a long text stays, where many programs say what went wrong; `is_in_content` means that a script has all.
+    Paths of the host are hidden before the cut, for half of one could not be told from other words.
     """
-    marked = _marked(paragraph(text, SERVER_TEXT_CHARACTERS + 1))
-    if len(marked) <= SERVER_TEXT_CHARACTERS and len(text) <= SERVER_TEXT_CHARACTERS:
+    said = paths.hidden(paragraph(_ends(text), 2 * _READ_CHARACTERS + 1))
+    marked = _marked(said)
+    if len(marked) <= SERVER_TEXT_CHARACTERS:
         return f"[text of {server}] {marked}"
-    head, tail = marked[:HEAD_CHARACTERS], _end_of(text)
-    left_out = call_texts.cut_in_the_middle(max(len(text) - len(head) - len(tail), 1), is_in_content=is_in_content)
-    return f"[text of {server}] {head}\n{left_out}\n| {tail}"
+    head, tail = marked[:HEAD_CHARACTERS], marked[-_TAIL_CHARACTERS:]
+    _, has_whole_lines, whole_lines = tail.partition(_MARK)
+    tail = whole_lines if has_whole_lines else tail
+    shown = len(f"{head}{tail}".replace(_MARK, "\n"))
+    missing = len(said) - shown + max(len(text) - 2 * _READ_CHARACTERS, 0)
+    return (
+        f"[text of {server}] {head}\n{call_texts.cut_in_the_middle(missing, is_in_content=is_in_content)}{_MARK}{tail}"
+    )
 
 
 def _marked(text: str) -> str:
-    return "\n| ".join(text.split("\n"))
+    return text.replace("\n", _MARK)
 
 
-def _end_of(text: str) -> str:
-    """Return the last whole lines of a long text that fit, or what fits of its last one, marked but for the first."""
-    end = _marked(paragraph(text[-4 * _TAIL_CHARACTERS :], 4 * _TAIL_CHARACTERS))[-_TAIL_CHARACTERS:]
-    _, is_several, whole = end.partition("\n| ")
-    return whole if is_several else end
+def _ends(text: str) -> str:
+    """Return what is read of a text: the whole of it, or both its ends."""
+    if len(text) <= 2 * _READ_CHARACTERS:
+        return text
+    return f"{text[:_READ_CHARACTERS]}\n{text[-_READ_CHARACTERS:]}"
 
 
 def needs_description(tool: CatalogEntry, changed: str) -> Failed:
@@ -117,11 +127,11 @@ def refused(tool: CatalogEntry, reason: str) -> Failed:
     return failure("ToolRefusedError", reason, tool)
 
 
-def failed_at_server(tool: CatalogEntry, error: UpstreamError) -> Failed:
+def failed_at_server(tool: CatalogEntry, error: UpstreamError, paths: HostPaths) -> Failed:
     """Return the failure of a call at its server; the text may quote the last words of a server that died."""
     text = str(error)
     if isinstance(error, ToolRejectedError):
-        text = f"{text} {quoted(error.server, error.server_text)}"
+        text = f"{text} {quoted(error.server, error.server_text, paths)}"
     return failure(_KIND_OF_ERROR[type(error)], text, tool)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from broker.authorization.calls import PendingCall, ToolFacts
 from broker.calls.argument_faults import fault_of
 from broker.calls.call_failures import failed_at_server, needs_description, refused
+from broker.calls.host_paths import HostPaths
 from broker.texts import call_texts
 from broker.tools.near_names import MOST_NAMES
 from broker.tools.tool_changes import what_changed
@@ -89,7 +90,7 @@ class ServerTools:
     disclosure: Disclosure
     policy: Policy
     caller: Caller
-    convert: Callable[[dict[str, Any], CatalogEntry], Completion]
+    convert: Callable[[dict[str, Any], CatalogEntry, HostPaths], Completion]
     on_progress: ProgressFnT | None = None
     # By the digest of a definition, which its server is part of; what the operator says of servers stays.
     _facts: dict[str, ToolFacts] = field(default_factory=dict)
@@ -166,7 +167,7 @@ class CalledTool:
 
     def failed_at_server(self, error: UpstreamError) -> Failed:
         """Return the failure of a call at its server."""
-        return failed_at_server(self._entry, error)
+        return failed_at_server(self._entry, error, HostPaths(self.pending.arguments))
 
     async def reach(self) -> None:
         """Wait for the server, which is started if it is not running."""
@@ -182,7 +183,7 @@ class CalledTool:
             run=pending.caller.run,
             person=person,
         )
-        return self._tools.convert(raw, self._entry)
+        return self._tools.convert(raw, self._entry, HostPaths(pending.arguments))
 
     @property
     def _upstream(self) -> Upstream:

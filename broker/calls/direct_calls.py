@@ -90,7 +90,7 @@ class DirectCalls:
         return DirectResult(None, completion, record)
 
 
-def _as_sent(raw: dict[str, Any], entry: CatalogEntry) -> Completion:
+def _as_sent(raw: dict[str, Any], entry: CatalogEntry, _paths: HostPaths) -> Completion:
     """Return an answer as the server sent it, if the protocol allows it here; a question to a person is not allowed."""
     answer: dict[str, Any] = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
     if raw.get("resultType", "complete") == "complete" and _can_be_sent(answer):

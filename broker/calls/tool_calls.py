@@ -59,7 +59,7 @@ class ToolCalls:
         on_call: Callable[[CallRecord, int, int], None] | None = None,
         blocks: ContentBlocks | None = None,
         on_progress: ProgressFnT | None = None,
-        convert: Callable[[dict[str, Any], CatalogEntry], Completion] | None = None,
+        convert: Callable[[dict[str, Any], CatalogEntry, HostPaths], Completion] | None = None,
         extractor: Extractor | None = None,
     ) -> None:
         """Take what decides about calls.

@@ -32,6 +32,7 @@ from sandbox import Completion, Failed, Returned
 
 if TYPE_CHECKING:
     from broker.calls.content_blocks import ContentBlocks
+    from broker.calls.host_paths import HostPaths
     from broker.redaction import Redactor
     from broker.tools.catalog import CatalogEntry
 
@@ -45,15 +46,18 @@ _ABSENT = object()
 
 
 def completion_of(
-    raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None, redact: Redactor
+    raw: dict[str, Any], tool: CatalogEntry, paths: HostPaths, *, blocks: ContentBlocks | None, redact: Redactor
 ) -> Completion:
     """Turn a result into what the script's call returns or raises. Never raises.
 
     Blocks that are not text are kept in `blocks`, where the script can have them displayed. `redact` takes secrets out
-    of a text that is cut: of half a secret nobody could tell later that it is one.
+    of a text that is cut, and `paths` those of the host: of half a secret nobody could tell later that it is one.
     """
     try:
-        return _completion(raw, tool, blocks, redact)
+        content = _content_of(raw)
+        if is_error(raw):
+            return _tool_error(raw, content, tool, paths, redact)
+        return Returned(_value(raw, content, tool, blocks))
     except UnfitResultError as fault:
         text = call_texts.unfit_result(tool.qualified_name, str(fault), is_too_large=fault.is_too_large)
         return failure("ToolResultError", text, tool)
@@ -64,35 +68,38 @@ def is_error(raw: dict[str, Any]) -> bool:
     return raw.get("isError") not in (None, False)
 
 
-def _completion(raw: dict[str, Any], tool: CatalogEntry, blocks: ContentBlocks | None, redact: Redactor) -> Completion:
-    kind = raw.get("resultType", "complete")
-    if kind != "complete":
+def _content_of(raw: dict[str, Any]) -> list[Any]:
+    if raw.get("resultType", "complete") != "complete":
         raise UnfitResultError(result_texts.UNKNOWN_TYPE)
     content = raw.get("content", [])
-    is_list = isinstance(content, list)
-    if not is_list or len(content) > MOST_BLOCKS:
-        raise UnfitResultError(result_texts.no_blocks(MOST_BLOCKS), is_too_large=is_list)
+    if not isinstance(content, list) or len(content) > MOST_BLOCKS:
+        raise UnfitResultError(result_texts.no_blocks(MOST_BLOCKS), is_too_large=isinstance(content, list))
+    return content
+
+
+def _value(raw: dict[str, Any], content: list[Any], tool: CatalogEntry, blocks: ContentBlocks | None) -> Any:
     structured = raw.get("structuredContent", _ABSENT)
-    if is_error(raw):
-        return _tool_error(content, structured, tool, redact)
     if tool.spec.output_schema is not None:
-        return Returned(_structured_value(content, structured, tool))
+        return _structured_value(content, structured, tool)
     if structured is not _ABSENT and structured is not None:
-        return Returned(bounded(structured))
+        return bounded(structured)
     meta = raw.get("_meta")
     is_null = not content and isinstance(meta, dict) and meta.get(NULL_KEY) is True
-    return Returned(None if is_null else _content_value(content, blocks))
+    return None if is_null else _content_value(content, blocks)
 
 
-def _tool_error(content: list[Any], structured: Any, tool: CatalogEntry, redact: Redactor) -> Failed:
+def _tool_error(
+    raw: dict[str, Any], content: list[Any], tool: CatalogEntry, paths: HostPaths, redact: Redactor
+) -> Failed:
     blocks = [_block(one) for one in content]
     text = "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+    kept = _bounded_or_none(blocks)
     return failure(
         "ToolError",
-        quoted(tool.spec.server, redact(text) or "no message", is_in_content=True),
+        quoted(tool.spec.server, redact(text) or "no message", paths, is_in_content=kept is not None),
         tool,
-        content=_bounded_or_none(blocks),
-        structured_content=None if structured is _ABSENT else _bounded_or_none(structured),
+        content=kept,
+        structured_content=_bounded_or_none(raw["structuredContent"]) if "structuredContent" in raw else None,
     )
 
 

@@ -27,6 +27,7 @@ from broker.authorization.policy_config import Rule
 from broker.authorization.waiting import nobody_answers
 from broker.calls.attempts import CallRecord, Status
 from broker.calls.call_failures import failed_at_server, quoted
+from broker.calls.host_paths import HostPaths
 from broker.disclosure import tool_descriptions
 from broker.disclosure.tool_details import ToolDetails
 from broker.errors import RunInterruptedError, SearchError, ToolRejectedError
@@ -115,10 +116,12 @@ CASES = {
     "left_out": lambda name: run_texts.left_out(len(name), "resource:///runs/run_1/output?offset=16000"),
     "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
     "cut_in_the_middle": lambda name: call_texts.cut_in_the_middle(len(name), is_in_content=len(name) > 9),
-    "a server's error": lambda name: quoted("s" * 64, name, is_in_content=True),
-    "a server's error of many lines": lambda name: quoted("s" * 64, f"{name}\n\n" * 400, is_in_content=True),
+    "a server's error": lambda name: quoted("s" * 64, name, HostPaths(), is_in_content=True),
+    "a server's error of many lines": lambda name: quoted(
+        "s" * 64, f"{name}\n\n" * 400, HostPaths(), is_in_content=True
+    ),
     "a server's JSON-RPC error": lambda name: (
-        failed_at_server(listed_tool(), ToolRejectedError("s" * 64, 2**31, name)).message
+        failed_at_server(listed_tool(), ToolRejectedError("s" * 64, 2**31, name), HostPaths()).message
     ),
     "a script that does not fit the stubs it is sent": lambda name: (
         NotDescribed(

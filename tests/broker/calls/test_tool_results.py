@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.calls.call_failures import quoted
+from broker.calls.host_paths import HostPaths
 from broker.calls.tool_results import completion_of
 from broker.redaction import Redactor
 from broker.tools.catalog import Catalog
@@ -32,7 +34,7 @@ def tool(output_schema=None):
 
 
 def completed(raw, entry):
-    return completion_of(raw, entry, None, Redactor(()))
+    return completion_of(raw, entry, HostPaths(), blocks=None, redact=Redactor(()))
 
 
 def text(value):
@@ -193,11 +195,39 @@ def test_of_a_long_error_a_message_has_the_beginning_and_the_end_and_its_content
 
 @given(st.text(st.sampled_from("ab \n\r\t\u2028é\x1b|[]"), max_size=3_000) | st.text(max_size=1_000))
 def test_whatever_an_error_says_a_message_is_short_and_each_line_of_it_marked(said):
-    message = quoted("s" * 64, said)
+    message = quoted("s" * 64, said, HostPaths())
     ours = [line for line in message.split("\n")[1:] if not line.startswith("|")]
     assert len(message) < 800
     assert len(ours) <= 1
     assert all(line.startswith("[about ") and line.endswith(" characters are left out here]") for line in ours)
+
+
+@pytest.mark.parametrize("said", ["error A" + 700 * "\n" + "error B", "err" + 700 * " ", "\n".join(180 * "a")])
+def test_a_text_that_is_short_without_its_blanks_is_not_cut(said):
+    message = quoted("srv", said, HostPaths())
+    assert ("left out" in message) is (said.count("a") > 100)
+
+
+def test_a_message_says_how_much_of_a_text_it_leaves_out():
+    said = "\n".join(280 * "a")
+    message = quoted("srv", said, HostPaths())
+    [missing] = re.findall(r"about (\d+) characters", message)
+    assert abs(int(missing) - (280 - message.count("a\n") - 1) * 2) < 6
+
+
+def test_a_path_of_the_host_is_hidden_also_where_a_long_error_is_cut():
+    said = "cannot open /home/anna/" + "secret/" * 100 + "file.txt: no such file"
+    for text in (said, f"{said} {'x' * 300} {said}"):
+        message = quoted("srv", text, HostPaths())
+        assert ("secret" in message, "<path>/file.txt: no such file" in message) == (False, True)
+    assert "secret/secret" in quoted("srv", said, HostPaths({"path": "/home/anna/" + "secret/" * 100 + "file.txt"}))
+
+
+def test_an_error_that_is_too_large_for_its_content_does_not_name_it():
+    completion = completed({"isError": True, "content": [text("x" * 5_000_000)]}, tool())
+    assert isinstance(completion, Failed)
+    assert completion.details["content"] is None
+    assert "are left out here]" in completion.message
 
 
 def test_a_question_of_the_server_is_not_answered():
