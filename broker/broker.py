@@ -332,12 +332,15 @@ class Broker:
         check_texts(name=name)
         await self._shelf.finder.look_into(name)
 
-    def rest_lazy_servers(self, names: Collection[str] | None = None) -> list[str]:
+    def rest_lazy_servers(self, names: Collection[str] | None = None, *, spares_own: bool = False) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names.
 
-        With `names`, only those of these names.
+        Args:
+            names: Those to disconnect; all if None.
+            spares_own: Whether those are left alone that sessions of this program have used, not clients of its
+                `BrokerServer`.
         """
-        return self._upstreams.rest(names)
+        return self._upstreams.rest(names, spares_own=spares_own)
 
     def end_servers(self) -> None:
         """Begin to end the servers before leaving does, which then waits for less; calls fail from now on."""

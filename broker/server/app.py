@@ -100,7 +100,7 @@ class BrokerServer:
             make_session or (lambda principal: broker.session(principal=principal)),
             most=settings.sessions,
             idle_seconds=settings.session_idle_seconds,
-            rest=broker.rest_lazy_servers,
+            rest=partial(broker.rest_lazy_servers, spares_own=True),
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()

@@ -67,6 +67,7 @@ class Upstream:
         has been started already. `sampler` answers its requests for a model.
         """
         self._process = process
+        self._is_used_here = False
         self.name = name
         # A server of this process is the embedding program's own.
         self.settings = (
@@ -129,10 +130,15 @@ class Upstream:
         self.want()
         await self.settled()
 
-    def rest(self) -> bool:
-        """Disconnect a lazy server that nobody uses now; tell whether that is done."""
-        if not self.settings.lazy or self._open_calls or self._connection is None:
+    def rest(self, *, spares_own: bool = False) -> bool:
+        """Disconnect a lazy server that nobody uses now; tell whether that is done.
+
+        With `spares_own`, one that this program has used itself, not for a client, is left alone.
+        """
+        is_spared = spares_own and self._is_used_here
+        if not self.settings.lazy or self._open_calls or self._connection is None or is_spared:
             return False
+        self._is_used_here = False
         self._readiness.rest()
         self._connection.end("it is not needed now")
         return True
@@ -277,8 +283,8 @@ class Upstream:
                 self._used_at = anyio.current_time()
 
     def _note_use(self) -> None:
-        if self.settings.lazy:
-            note_use(self.name)
+        if self.settings.lazy and not note_use(self.name):
+            self._is_used_here = True
 
     async def _ready_connection(self) -> Connection:
         self._note_use()

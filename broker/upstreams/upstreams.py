@@ -108,10 +108,15 @@ class Upstreams:
         for upstream in self.by_name.values():
             upstream.end()
 
-    def rest(self, names: Collection[str] | None = None) -> list[str]:
-        """Disconnect the lazy servers that have no open call, or those of these names; return their names."""
+    def rest(self, names: Collection[str] | None = None, *, spares_own: bool = False) -> list[str]:
+        """Disconnect the lazy servers that have no open call, or those of these names; return their names.
+
+        With `spares_own`, without those that this program has used itself.
+        """
         asked = self.by_name if names is None else names
-        return [name for name, upstream in self.by_name.items() if name in asked and upstream.rest()]
+        return [
+            name for name, upstream in self.by_name.items() if name in asked and upstream.rest(spares_own=spares_own)
+        ]
 
 
 async def all_needed(upstreams: Iterable[Upstream], timeout_seconds: float | None = None) -> bool:

@@ -26,8 +26,9 @@ def noting_use(used: set[str]) -> Iterator[None]:
         _USED.reset(token)
 
 
-def note_use(server: str) -> None:
-    """Note that a lazy server is needed now."""
+def note_use(server: str) -> bool:
+    """Note that a lazy server is needed now; return whether that is in such a session, or else of this program."""
     used = _USED.get()
     if used is not None:
         used.add(server)
+    return used is not None

@@ -145,3 +145,18 @@ def test_a_session_that_ends_while_a_request_works_in_it_is_held_until_that_is_a
     note_use("b")
     sessions.keeper.end("", "one")
     assert sessions.rested == [["a"]]
+
+
+@pytest.mark.anyio
+async def test_a_server_that_the_program_itself_has_used_stays_when_a_clients_session_ends(reached):
+    with anyio.fail_after(60):
+        async with reached() as (broker, client):
+            own = broker.session(grants=[Grant("*")])
+            await own.get_tool_details(["idle.echo"])
+            async with client() as one:
+                await use(one)
+            assert state(broker) == "ready"
+            assert broker.rest_lazy_servers() == ["idle"]
+            async with client() as one:
+                await use(one)
+            await until(broker, "asleep")
