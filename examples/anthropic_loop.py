@@ -12,6 +12,7 @@ from broker import Broker, Grant, Session, tool_definitions
 
 CONFIG = "examples/history/mcp.json"
 MODEL = "claude-sonnet-5-5"
+IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 async def ask(session: Session, question: str, **settings) -> str:
@@ -33,19 +34,18 @@ async def ask(session: Session, question: str, **settings) -> str:
                         "type": "tool_result",
                         "tool_use_id": call.id,
                         "is_error": reply.is_error,
-                        "content": [{"type": "text", "text": reply.text}, *map(shown, images(reply))],
+                        "content": [{"type": "text", "text": reply.text}, *map(shown, reply.blocks)],
                     }
                 )
             messages.append({"role": "user", "content": results})
 
 
-def images(reply):
-    return [block for block in reply.blocks if block["type"] == "image"]
-
-
-def shown(image):
-    source = {"type": "base64", "media_type": image["mimeType"], "data": image["data"]}
-    return {"type": "image", "source": source}
+def shown(block):
+    if block["type"] == "image" and block["mimeType"] in IMAGES:
+        source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
+        return {"type": "image", "source": source}
+    kind = block.get("resource", block).get("mimeType", block["type"])
+    return {"type": "text", "text": f"[{kind}: only PNG, JPEG, GIF and WebP images are shown to you]"}
 
 
 async def main() -> None:

@@ -12,6 +12,7 @@ from broker import Broker, Grant, Session, tool_definitions
 
 CONFIG = "examples/history/mcp.json"
 MODEL = "gpt-5"
+IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 async def ask(session: Session, question: str, **settings) -> str:
@@ -25,7 +26,15 @@ async def ask(session: Session, question: str, **settings) -> str:
                 return answer.output_text
             for call in calls:
                 reply = await session.dispatch(call.name, call.arguments)
-                items.append({"type": "function_call_output", "call_id": call.call_id, "output": reply.text})
+                output = [{"type": "input_text", "text": reply.text}, *map(shown, reply.blocks)]
+                items.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
+
+
+def shown(block):
+    if block["type"] == "image" and block["mimeType"] in IMAGES:
+        return {"type": "input_image", "image_url": f"data:{block['mimeType']};base64,{block['data']}"}
+    kind = block.get("resource", block).get("mimeType", block["type"])
+    return {"type": "input_text", "text": f"[{kind}: only PNG, JPEG, GIF and WebP images are shown to you]"}
 
 
 async def main() -> None:

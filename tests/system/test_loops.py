@@ -25,9 +25,18 @@ pytestmark = pytest.mark.anyio
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPT = "from tools import people\nprint(await people.greet(name='Ada'))"
+DISPLAYS = """
+for mime_type in ["image/png", "image/svg+xml", "audio/wav", "text/csv"]:
+    display(b"abc", mime_type=mime_type)
+"""
+NOT_SHOWN = [
+    f"[{mime_type}: only PNG, JPEG, GIF and WebP images are shown to you]"
+    for mime_type in ("image/svg+xml", "audio/wav", "text/csv")
+]
 STEPS = [
     ("get_tool_details", {"tools": ["people.greet"]}),
     ("execute_code", {"code": "from tools import people\npeople.greet(1)"}),
+    ("execute_code", {"code": DISPLAYS}),
     ("execute_code", {"code": SCRIPT}),
 ]
 
@@ -86,6 +95,10 @@ async def test_the_loop_on_the_anthropic_api():
     mistaken = asked[2]["messages"][-1]["content"][0]
     assert mistaken["is_error"]
     assert "The script was not started, nothing was executed." in mistaken["content"][0]["text"]
+    text, image, *others = asked[3]["messages"][-1]["content"][0]["content"]
+    assert text["text"].startswith("The script displayed 4 blocks, below.")
+    assert image == {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "YWJj"}}
+    assert others == [{"type": "text", "text": line} for line in NOT_SHOWN]
 
 
 async def test_the_loop_on_the_openai_api():
@@ -100,7 +113,7 @@ async def test_the_loop_on_the_openai_api():
             call = {"type": "function_call", "id": f"fc_{len(outputs)}", "call_id": f"call_{len(outputs)}"}
             output = [{**call, "name": name, "arguments": json.dumps(arguments), "status": "completed"}]
         else:
-            text = {"type": "output_text", "text": outputs[-1]["output"], "annotations": []}
+            text = {"type": "output_text", "text": outputs[-1]["output"][0]["text"], "annotations": []}
             message: dict[str, Any] = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
             output = [{**message, "status": "completed"}]
         base = {"id": "r", "object": "response", "created_at": 0, "model": "stub", "status": "completed"}
@@ -112,3 +125,7 @@ async def test_the_loop_on_the_openai_api():
         said = await example("openai_loop").ask(one, "Greet Ada.", base_url=f"{url}/v1", api_key="none")
     assert said == "hello Ada\ncalls: people.greet ok"
     assert [tool["name"] for tool in asked[0]["tools"]] == ["search_tools", "get_tool_details", "execute_code"]
+    text, image, *others = asked[3]["input"][-1]["output"]
+    assert text["text"].startswith("The script displayed 4 blocks, below.")
+    assert image == {"type": "input_image", "image_url": "data:image/png;base64,YWJj"}
+    assert others == [{"type": "input_text", "text": line} for line in NOT_SHOWN]
