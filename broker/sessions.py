@@ -80,6 +80,7 @@ class Session:
     ) -> None:
         """Start with nothing described; `desk` decides what may be called, `extractor` answers `extract` in scripts."""
         self._catalog = shelf.catalog
+        self._fetch_rates = shelf.fetch_rates
         self.limits = sandbox.limits
         """Limits of runs that are given none."""
         self._desk = desk
@@ -122,6 +123,17 @@ class Session:
     def describes_all(self) -> bool:
         """Whether all tools are described from the start now: the config says `auto`, and they fit."""
         return self._disclosure.describes_all
+
+    def count_fetches_of(self, caller: str) -> None:
+        """Count fetches of descriptions from now on with those of every session of one caller of the broker's servers.
+
+        A server does so: a caller that begins another session may fetch no more by that.
+
+        Raises:
+            TypeError: The name is no text.
+        """
+        check_texts(caller=caller)
+        self._disclosure.count_fetches_with(partial(self._fetch_rates.take, caller))
 
     @property
     def undescribed(self) -> list[str]:

@@ -65,7 +65,7 @@ class Disclosure:
         self._redact = redact
         self._from_the_start = from_the_start
         self._first = FirstDefinitions() if from_the_start is None else from_the_start.begin()
-        self._fetches = FetchRate(fetches_per_minute)
+        self._take_fetch: Callable[[float], float] = FetchRate(fetches_per_minute).take
         self.catalog = catalog
         self.upstreams = upstreams
         self._on_described = on_described
@@ -153,7 +153,11 @@ class Disclosure:
 
     def take_fetch(self) -> float:
         """Take one of the session's fetches; return 0, or the seconds to wait if none is left."""
-        return self._fetches.take(anyio.current_time())
+        return self._take_fetch(anyio.current_time())
+
+    def count_fetches_with(self, take: Callable[[float], float]) -> None:
+        """Take fetches from now on as `take` says, which is told the time: a rate that sessions share."""
+        self._take_fetch = take
 
     async def describe(self, entries: Iterable[CatalogEntry]) -> list[CatalogEntry]:
         """Mark tools as described and return them; the caller delivers the descriptions, or needs no delivery.

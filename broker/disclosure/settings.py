@@ -49,7 +49,8 @@ class DisclosureSettings(BaseModel):
         search: How tools are searched where nobody says: by words, or by words and meaning together.
         embedder: Where to get the embedder from, as `package.module:Name`; called without arguments.
         categories: The operator's categories, by name.
-        fetches_per_minute: How often a session may fetch descriptions, any number of tools at a time.
+        fetches_per_minute: How often a session may fetch descriptions, any number of tools at a time; of a server, all
+            sessions of a caller together.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -114,7 +114,7 @@ def description_required(name: str, session: str | None, changed: str) -> dict[s
 
 
 def too_many_fetches(seconds: float) -> dict[str, Any]:
-    """Return what a read gets beyond the rate that a session may fetch at."""
+    """Return what a read gets beyond the rate that it may fetch at."""
     message = description_texts.too_many_fetches(seconds)
     return _error(TOO_MANY_FETCHES, message, retry_after_seconds=round(seconds, 1))
 

@@ -97,7 +97,7 @@ class BrokerServer:
         self.settings = settings
         self.broker = broker
         self.sessions = SessionKeeper(
-            make_session or (lambda principal: broker.session(principal=principal)),
+            partial(_session_of, make_session or (lambda principal: broker.session(principal=principal))),
             most=settings.sessions,
             idle_seconds=settings.session_idle_seconds,
             rest=partial(broker.rest_lazy_servers, spares_own=True),
@@ -284,6 +284,12 @@ class _Server(Server[_State]):
         tools = t.ToolsCapability(list_changed=self.has_changing_tools)
         resources = t.ResourcesCapability(subscribe=False, list_changed=False)
         return capabilities.model_copy(update={"tools": tools, "resources": resources})
+
+
+def _session_of(make_session: Callable[[str], Session], principal: str) -> Session:
+    session = make_session(principal)
+    session.count_fetches_of(principal)
+    return session
 
 
 def _result(reply: Reply) -> t.CallToolResult:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.disclosure.fetch_rate import FetchRates
 from broker.disclosure.from_the_start import FromTheStart
 from broker.disclosure.settings import load_embedder
 from broker.logging import logger
@@ -48,6 +49,7 @@ class ToolShelf:
         tiers: Hot list, categories, summaries and whole definitions.
         finder: `search_tools`.
         fetches_per_minute: How often a session may fetch descriptions.
+        fetch_rates: How often callers of a server may, in all their sessions together.
         from_the_start: Describes all tools to each session while they fit; None unless the config says `auto`.
     """
 
@@ -98,6 +100,7 @@ class ToolShelf:
         self._scores = TierScores(self.catalog, self.statistics, clock=clock)
         self.tiers = Tiers(self.catalog, self.categories, self.statistics, self._scores)
         self.fetches_per_minute = settings.fetches_per_minute
+        self.fetch_rates = FetchRates(settings.fetches_per_minute)
         room = int(settings.context_share * settings.context_tokens)
         is_auto = settings.describe == "auto"
         self.from_the_start = FromTheStart(self.catalog, partial(self.tiers.fit, tokens=room)) if is_auto else None

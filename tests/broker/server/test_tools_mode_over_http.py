@@ -7,8 +7,15 @@ import re
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from broker import Broker, Config, Grant
+from broker.disclosure.settings import DisclosureSettings
+from broker.server import BrokerServer, ServeSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -52,3 +59,62 @@ async def test_a_model_that_reads_descriptions_first_is_told_its_session_once(cl
         called = await one.call_tool("call_tool", {"name": "add", "arguments": {"a": 1}, **named})
         again = await one.call_tool("get_tool_details", {"tools": ["add"], **named})
     assert (called.structured_content, len(again.content)) == ({"result": 3}, 1)
+
+
+TOKENS = {"ada": "a" * 32, "bob": "b" * 32}
+
+
+@pytest.fixture
+def holder(desk_server, listening):
+    """Makes clients of one server, each of the holder of a token, or of nobody."""
+
+    @asynccontextmanager
+    async def serve(tokens, fetches_per_minute=120):
+        config = Config(disclosure=DisclosureSettings(fetches_per_minute=fetches_per_minute))
+        with anyio.fail_after(60):
+            async with Broker(config, servers={"desk": desk_server}, opens_sandbox=False) as broker:
+                server = BrokerServer(
+                    broker,
+                    ServeSettings(mode="tools", tokens=tokens),
+                    make_session=lambda principal: broker.session(grants=[Grant("*")], principal=principal),
+                )
+                async with listening(server) as url:
+                    yield lambda name, mode="2026-07-28": connected_as(url, tokens.get(name), mode)
+
+    return serve
+
+
+@asynccontextmanager
+async def connected_as(url, token, mode):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as one,
+    ):
+        yield one
+
+
+async def fetched(client, **named):
+    answer = await client.call_tool("get_tool_details", {"tools": ["add"], **named})
+    return "add" in json.loads(answer.content[0].text)
+
+
+async def test_a_caller_with_a_token_fetches_no_more_by_other_sessions_and_takes_nothing_from_others(holder):
+    async with holder(TOKENS, fetches_per_minute=3) as client_of:
+        async with client_of("ada") as ada:
+            assert [await fetched(ada, session="new") for _ in range(4)] == [True, True, True, False]
+        for mode in ("legacy", "2026-07-28"):
+            async with client_of("ada", mode) as ada:
+                assert not await fetched(ada)
+        async with client_of("bob") as bob:
+            assert await fetched(bob)
+
+
+async def test_callers_without_tokens_share_one_rate_in_either_era(holder):
+    async with holder({}, fetches_per_minute=3) as client_of:
+        async with client_of("anybody") as one:
+            assert [await fetched(one) for _ in range(3)] == [True] * 3
+            assert not await fetched(one)
+        for mode in ("legacy", "2026-07-28"):
+            async with client_of("anybody", mode) as other:
+                assert not await fetched(other)
