@@ -16,7 +16,7 @@ from starlette.routing import Route, request_response
 
 from broker.errors import SearchError, UnavailableError, UnknownToolError
 from broker.server.tools_mode import SETTLE_SECONDS
-from broker.tiers.items import full_item
+from broker.tiers.pages import compact
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -91,7 +91,7 @@ class _Api:
             if name.startswith("category.") and self._broker.catalog.find(tool) is None:
                 tool = name
             try:
-                return JSONResponse(full_item(await self._broker.read_tool(tool)))
+                return await self._definition(tool)
             except UnknownToolError:
                 raise _NotFoundError(self._broker.categories.unknown(name)) from None
         numbers = {
@@ -102,9 +102,14 @@ class _Api:
     async def tool(self, request: Request) -> Response:
         name = f"{request.path_params['server']}.{request.path_params['tool']}"
         try:
-            return JSONResponse(full_item(await self._broker.read_tool(name)))
+            return await self._definition(name)
         except UnknownToolError as error:
             raise _NotFoundError(str(error)) from None
+
+    async def _definition(self, name: str) -> Response:
+        page = self._broker.tiers.full([await self._broker.read_tool(name)])
+        (item,) = page.items
+        return _counted(item, self._broker.tiers.counter.count(compact(item)), page)
 
 
 def _number(key: str, text: str) -> int:
@@ -114,5 +119,9 @@ def _number(key: str, text: str) -> int:
 
 
 def _page(page: TierPage) -> Response:
-    headers = {"Tokens": str(page.tokens), "Token-Budget": str(page.budget), "Token-Counter": page.counted_by}
-    return JSONResponse(page.to_json(), headers=headers)
+    return _counted(page.to_json(), page.tokens, page)
+
+
+def _counted(document: dict[str, Any], tokens: int, page: TierPage) -> Response:
+    headers = {"Tokens": str(tokens), "Token-Budget": str(page.budget), "Token-Counter": page.counted_by}
+    return JSONResponse(document, headers=headers)

@@ -71,6 +71,16 @@ def room_of(tier: Tier) -> int:
     return BUDGETS[tier] - AROUND.get(tier, 0)
 
 
+def room_of_items(tier: Tier, total: int, counter: TokenCounter) -> int:
+    """Return how many tokens the items of a page may have, without what is around them."""
+    return room_of(tier) - counter.count(compact(_document(tier, (), total, None))) - _CURSOR_TOKENS
+
+
+def cost_of(item: dict[str, Any], counter: TokenCounter) -> int:
+    """Return how many tokens an item takes from a page."""
+    return counter.count(compact(item)) + 1
+
+
 def page_of(
     tier: Tier,
     items: Callable[[int], dict[str, Any]],
@@ -91,25 +101,20 @@ def page_of(
         counter: Counts tokens.
         cursor_at: Makes the cursor of a page that begins at a place.
     """
-    room = room_of(tier)
+    room = room_of_items(tier, total, counter)
     held: list[dict[str, Any]] = []
-    tokens = counter.count(compact(_document(tier, (), total, None))) + _CURSOR_TOKENS
-    share = (room - tokens) // LEAST_ITEMS.get(tier, 1)
+    share = room // LEAST_ITEMS.get(tier, 1)
     end = places.start
-
-    def cost_of(item: dict[str, Any]) -> int:
-        return counter.count(compact(item)) + 1
-
     for place in places:
         item = items(place)
-        cost = cost_of(item)
+        cost = cost_of(item, counter)
         if cost > share:
-            item = shortened(item, lambda one: cost_of(one) <= share)
-            cost = cost_of(item)
-        if tokens + cost > room:
+            item = shortened(item, lambda one: cost_of(one, counter) <= share)
+            cost = cost_of(item, counter)
+        if cost > room:
             break
         held.append(item)
-        tokens += cost
+        room -= cost
         end = place + 1
     following = cursor_at(end) if held and end < total else None
     counted = counter.count(compact(_document(tier, held, total, following)))

@@ -14,6 +14,7 @@ from broker.disclosure.tool_details import described_text, stub_text
 from broker.errors import SearchError
 from broker.search.cursors import cursor_at, fingerprint_of, offset_of
 from broker.tiers.items import category_item, full_item, hot_item, listed_item, summary_item, too_long_item
+from broker.tiers.numbered_pages import NumberedPages
 from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of, room_of
 from broker.tiers.tokens import token_counter
 from codegen.plain_text import few, one_line
@@ -62,6 +63,7 @@ class Tiers:
         self._statistics = statistics
         self._scores = scores
         self._given_counter = counter
+        self._numbered = NumberedPages(statistics)
 
     @property
     def counter(self) -> TokenCounter:
@@ -114,8 +116,8 @@ class Tiers:
 
         Args:
             category: Its name.
-            page: Which page of `page_size` tools, from 1. Where the budget ends before it, the cursor goes on.
-            page_size: Tools on a page.
+            page: Which page, from 1. It begins where the one before it ends.
+            page_size: Tools on a page; fewer where the budget ends before.
             cursor: Where to go on, instead of `page`.
 
         Raises:
@@ -148,8 +150,8 @@ class Tiers:
             spec = entries[place].spec
             return summary_item(entries[place], self._statistics.of(spec.server, spec.name))
 
-        start = (page - 1) * page_size
-        return self._page(Tier.SUMMARIES, item, len(entries), page_size, cursor, start=start, of=of)
+        places = self._numbered.places(entries, page, page_size, self.counter) if cursor is None else None
+        return self._page(Tier.SUMMARIES, item, len(entries), page_size, cursor, places=places, of=of)
 
     def full(self, entries: Sequence[CatalogEntry], cursor: str | None = None) -> TierPage:
         """Return whole definitions, in 12,000 tokens a page; one that is larger or not known yet is named instead.
@@ -218,13 +220,13 @@ class Tiers:
         most: int,
         cursor: str | None,
         *,
-        start: int = 0,
+        places: range | None = None,
         of: str = "",
     ) -> TierPage:
         fingerprint = fingerprint_of([tier, of])
-        if cursor is not None:
-            start = offset_of(cursor, fingerprint)
-        places = range(start, min(start + most, total))
+        if places is None:
+            start = 0 if cursor is None else offset_of(cursor, fingerprint)
+            places = range(start, min(start + most, total))
         return page_of(
             tier, item, places, total, counter=self.counter, cursor_at=lambda place: cursor_at(place, fingerprint)
         )

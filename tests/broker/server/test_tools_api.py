@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx2
@@ -51,6 +53,58 @@ async def test_each_tier_has_a_path(reached):
         following = (await client.get("/category/desk", params={"cursor": page["next_cursor"]})).json()
         assert [tool["name"] for tool in following["tools"]] == ["desk.wait"]
         assert (await client.get("/desk/add")).json()["inputSchema"]["required"] == ["a"]
+
+
+@pytest.fixture
+def large_tools():
+    """A server of 29 tools with 60 parameters each, of which a page of summaries does not hold all."""
+    server = MCPServer("large")
+    parameters = ", ".join(f"a_parameter_of_many_words_and_tokens_{number}: str = ''" for number in range(60))
+    made: dict[str, Any] = {}
+    exec(f"def tool({parameters}) -> str:\n    'Does it.'\n    return ''", made)  # noqa: S102
+    for number in range(29):
+        server.add_tool(made["tool"], name=f"tool_{number:02}")
+    return server
+
+
+@pytest.mark.parametrize("page_size", ["", "&page_size=50", "&page_size=7"])
+async def test_numbered_pages_of_a_category_have_each_of_its_tools(large_tools, page_size):
+    async with Broker(servers={"large": large_tools}, opens_sandbox=False) as broker:
+        app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+        base = "http://127.0.0.1:8000/api/v1/tools"
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client:
+            pages: list[dict[str, Any]] = []
+            while not pages or pages[-1]["tools"]:
+                answer = await client.get(f"/category/large?page={len(pages) + 1}{page_size}")
+                assert int(answer.headers["tokens"]) <= int(answer.headers["token-budget"])
+                pages.append(answer.json())
+    shown = [tool["name"] for page in pages for tool in page["tools"]]
+    assert shown == [f"large.tool_{number:02}" for number in range(29)]
+    assert {page["total"] for page in pages} == {29}
+    assert [page["next_cursor"] is None for page in pages[:-1]] == [*[False] * (len(pages) - 2), True]
+
+
+@pytest.mark.parametrize("path", ["/desk", "/category"])
+async def test_a_definition_says_its_tokens_and_one_larger_than_a_page_is_only_named(desk_server, named_category, path):
+    for server in (desk_server, named_category):
+        server.add_tool(lambda: 1, name="huge", description="Keeps words. " + "Word. " * 30_000)
+    servers = {"desk": desk_server, "category": named_category}
+    async with Broker(servers=servers, opens_sandbox=False) as broker:
+        app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+        base = f"http://127.0.0.1:8000/api/v1/tools{path}"
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client:
+            whole, huge = await client.get("/add"), await client.get("/huge")
+        counter = broker.tiers.counter
+    for answer in (whole, huge):
+        assert answer.headers["token-counter"] == counter.name
+        assert int(answer.headers["tokens"]) == counter.count(answer.text) < int(answer.headers["token-budget"])
+        assert answer.headers["token-budget"] == "12000"
+    assert "inputSchema" in whole.json()
+    named = huge.json()
+    assert (huge.status_code, named["name"], named["about"]) == (200, f"{path[1:]}.huge", "Keeps words.")
+    assert re.fullmatch(
+        r"Its full definition has \d{5} tokens and was left out; get_tool_details fetches it\.", named["note"]
+    )
 
 
 async def test_servers_that_are_starting_are_waited_for():

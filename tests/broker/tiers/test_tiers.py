@@ -6,6 +6,8 @@ import hashlib
 import inspect
 import json
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import anyio
 import pytest
@@ -18,7 +20,7 @@ from broker.disclosure.tool_details import stub_text
 from broker.errors import SearchError, UnknownToolError
 from broker.tiers import CallStatistics, Tiers, TierScores, TokenCounter, token_counter
 from broker.tiers.items import full_item, summary_line
-from broker.tiers.pages import BUDGETS, Tier, compact
+from broker.tiers.pages import BUDGETS, Tier, TierPage, compact
 from broker.tiers.tokens import ESTIMATE, estimate
 from broker.tools.catalog import Catalog
 from broker.tools.categories import Categories
@@ -169,6 +171,52 @@ def test_pages_of_a_category_are_numbered(make_tiers):
     names = [item["name"] for page in (1, 2, 3) for item in tiers.summaries("srv", page=page, page_size=10).items]
     assert names == [f"srv.t{n:02}" for n in range(25)]
     assert tiers.summaries("srv", page=4, page_size=10).items == ()
+
+
+ALL = {"srv": ["*"]}
+"""One category of all tools, however many they are."""
+
+
+def numbered(tiers, **asked):
+    pages: list[TierPage] = []
+    while not pages or pages[-1].items:
+        pages.append(tiers.summaries("srv", page=len(pages) + 1, **asked))
+    return pages[:-1]
+
+
+@pytest.mark.parametrize("counter", [ESTIMATE, token_counter()], ids=["estimate", "tokenizer"])
+@pytest.mark.parametrize("asked", [{}, {"page_size": 1}, {"page_size": 500}], ids=str)
+def test_a_numbered_page_begins_where_the_budget_ended_the_one_before(make_tiers, counter, asked):
+    catalog = Catalog(["srv"])
+    large: dict[str, Any] = {f"a_parameter_of_many_tokens_{number}_日本語": {"type": "string"} for number in range(40)}
+    sizes: list[dict[str, Any]] = [large if number % 3 else {} for number in range(120)]
+    catalog.replace("srv", [spec(f"t{number:03}", **size) for number, size in enumerate(sizes)])
+    tiers = make_tiers(catalog, counter, patterns=ALL)
+    pages = numbered(tiers, **asked)
+    assert [item["name"] for page in pages for item in page.items] == [f"srv.t{number:03}" for number in range(120)]
+    assert all(page.tokens <= page.budget for page in pages)
+    assert [page.next_cursor is None for page in pages] == [False] * (len(pages) - 1) + [True]
+    for page, after in pairwise(pages):
+        assert tiers.summaries("srv", cursor=page.next_cursor, **asked).items[0] == after.items[0]
+
+
+def test_numbered_pages_stay_where_they_are_while_calls_take_longer():
+    catalog = Catalog(["srv"])
+    large: dict[str, Any] = {f"parameter_{number}": {"type": "string"} for number in range(40)}
+    catalog.replace("srv", [spec(f"t{number:03}", **large) for number in range(120)])
+    statistics = CallStatistics()
+    categories = Categories(catalog, patterns=ALL)
+    tiers = Tiers(catalog, categories, statistics, TierScores(catalog, statistics), ESTIMATE)
+    sizes = []
+    for seconds in (0.001, 12_345.6):
+        for entry in catalog.tools:
+            statistics.note("srv", entry.spec.name, is_success=True, seconds=seconds)
+        pages = numbered(tiers, page_size=500)
+        assert all("average_ms" in item for page in pages for item in page.items)
+        assert all(page.tokens <= page.budget for page in pages)
+        sizes.append([len(page.items) for page in pages])
+    assert sizes[0] == sizes[1]
+    assert sum(sizes[0]) == len(catalog)
 
 
 @pytest.mark.parametrize(
