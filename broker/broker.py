@@ -115,7 +115,8 @@ class Broker:
             store: Keeps statistics, vectors, recordings and the audit; the caller closes it. If None, statistics and
                 vectors are kept in memory, and there are no recordings and no audit.
             embedder: Makes searches by meaning possible; the config's if None.
-            ranker: A subagent or other judge that reorders the first candidates of a search.
+            ranker: A subagent or other judge that reorders the first candidates of a search, within ten seconds. If it
+                takes longer, raises or returns no names, the search has its own order and a note says so.
             sampler: Answers a server's requests to a model (`sampling/createMessage`) during a call, or raises to
                 refuse one. Without it, all are refused.
 

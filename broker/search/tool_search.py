@@ -9,12 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+import anyio
+
 from broker.errors import SearchError
+from broker.logging import logger
 from broker.search.keyword_index import KeywordIndex
 from broker.search.pages import Mode, SearchPage, SearchRequest
 from broker.search.patterns import matching
 from broker.search.vectors import MEANING_WEIGHT, VectorIndex, fuse
 from broker.texts import search_texts
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -26,6 +30,9 @@ Ranker: TypeAlias = "Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str]
 """Gets the query and the candidates, best first; returns qualified names in its own order."""
 
 RANKED = 50
+RANKER_SECONDS = 10.0
+"""How long a search waits for its ranker."""
+
 _FUSED = 200
 
 
@@ -46,7 +53,8 @@ class ToolSearch:
         Args:
             embedder: Makes searches by meaning possible, and hybrid the default.
             vectors: Where vectors are kept; in memory when None.
-            ranker: A subagent or other judge that reorders the first fifty candidates of a search by words.
+            ranker: A subagent or other judge that reorders the first fifty candidates of a search by words, within ten
+                seconds. What it leaves out follows; a search without it is made when it fails.
             categories: The categories of a tool; its server's name when None.
             listed: All tools in the order in which an empty query lists them; by name when None.
 
@@ -139,13 +147,14 @@ class ToolSearch:
         """Let the ranker reorder the first candidates; what it leaves out follows, what it invents is dropped."""
         if self._ranker is None or not found:
             return found, ()
-        candidates = found[:RANKED]
+        by_name = {spec.qualified_name: spec for spec in found[:RANKED]}
         try:
-            names = await self._ranker(query, candidates)
-        except Exception:  # noqa: BLE001 - the embedding program's code; a search without it is still an answer
+            with anyio.fail_after(RANKER_SECONDS):
+                names = await self._ranker(query, found[:RANKED])
+            chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
+        except Exception as error:  # noqa: BLE001 - the embedding program's code; a search without it is an answer
+            logger().warning("ranker failed", error=type(error).__name__, said=one_line(str(error), 200))
             return found, (search_texts.NOT_RANKED,)
-        by_name = {spec.qualified_name: spec for spec in candidates}
-        chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
         picked = {spec.qualified_name for spec in chosen}
         return [*chosen, *(spec for spec in found if spec.qualified_name not in picked)], ()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,13 +201,43 @@ async def test_what_a_ranker_leaves_out_follows():
     assert await found(loaded(ranker=picks), "delete") == [plain[-1], *plain[:-1]]
 
 
-async def test_a_ranker_that_fails_leaves_the_order_and_is_said():
-    async def fails(_query, _candidates):
-        raise OSError("/home/someone/model is missing")
+async def fails(_query, _candidates):
+    raise OSError("/home/someone/model is missing")
 
-    page = await loaded(ranker=fails).search(SearchRequest(query="delete"))
+
+async def hangs(_query, _candidates):
+    await anyio.sleep_forever()
+
+
+def returns(answer):
+    async def ranker(_query, _candidates):
+        return answer
+
+    return ranker
+
+
+def is_no_coroutine(_query, candidates):
+    return [spec.qualified_name for spec in candidates]
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [fails, hangs, is_no_coroutine, returns(None), returns(3), returns([{"name": "git.git_log"}]), returns([[]])],
+    ids=["raises", "hangs", "no coroutine", "None", "a number", "dicts", "lists"],
+)
+async def test_a_ranker_that_fails_leaves_the_order_and_is_said(ranker, monkeypatch):
+    monkeypatch.setattr("broker.search.tool_search.RANKER_SECONDS", 0.01 if ranker is hangs else 60)
+    with anyio.fail_after(30):
+        page = await loaded(ranker=ranker).search(SearchRequest(query="delete"))
     assert [spec.name for spec in page.tools] == await found(loaded(), "delete")
     assert page.notes == ("The ranker failed; the order is that of the search without it.",)
+
+
+@pytest.mark.parametrize("answer", [[], ["none.such", 3, None], "git.git_log", {}], ids=str)
+async def test_names_that_are_no_candidates_are_ignored(answer):
+    page = await loaded(ranker=returns(answer)).search(SearchRequest(query="delete"))
+    assert [spec.name for spec in page.tools] == await found(loaded(), "delete")
+    assert page.notes == ()
 
 
 async def test_a_search_by_meaning_without_embedder_is_refused():
