@@ -31,10 +31,11 @@ from broker.server.notices import Notices
 from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.settings import ServeSettings
-from broker.server.tools_mode import CALL, ToolsMode, for_older_clients
+from broker.server.tools_mode import OWN_SCHEMAS, ToolsMode, for_older_clients
 from broker.server.unforeseen import told_without_details
 from broker.surface import KeptOutputs, Reply, Surface, tool_definitions
-from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
+from broker.surface.definitions import EXECUTE, INPUT_SCHEMAS, SEARCH
+from broker.surface.sent_arguments import plain_arguments
 from broker.texts import tool_texts
 from sandbox.limits import check_limits
 
@@ -200,9 +201,12 @@ class BrokerServer:
     async def _call_directly(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any]
     ) -> t.CallToolResult:
-        named = arguments.get("session") if name in {CALL, DETAILS} else None
+        named = None
+        if name in OWN_SCHEMAS:
+            arguments = plain_arguments(arguments, OWN_SCHEMAS[name]) or {}
+            named = arguments.get("session")
         try:
-            with self.sessions.using(ctx, named or self.sessions.passed(ctx)) as (held, new):
+            with self.sessions.using(ctx, handle_in(named) or self.sessions.passed(ctx)) as (held, new):
                 answer = await self._tools.answer(held.session, name, arguments, new, ctx.session.report_progress)
         except UnknownToolError as error:
             raise MCPError(t.INVALID_PARAMS, self._tools.unknown(error)) from None
@@ -212,14 +216,15 @@ class BrokerServer:
             answer = for_older_clients(answer)
         if new is not None:
             answer["_meta"] = {SESSION_KEY: new}
+        elif (note := _note_on(named)) is not None:
+            answer["content"] = [*answer["content"], {"type": "text", "text": note}]
         return t.CallToolResult.model_validate(answer)
 
     async def _reply(
         self, ctx: ServerRequestContext[_State, Any], name: str, arguments: dict[str, Any], run: str | None
     ) -> Reply:
         named = arguments.get("session")
-        said = handle_in(named)
-        handle = said or self.sessions.passed(ctx)
+        handle = handle_in(named) or self.sessions.passed(ctx)
         try:
             # A run that is gone on with may have outlived its session.
             with self.sessions.using(ctx, handle, or_new=run is not None) as (held, new):
@@ -239,9 +244,8 @@ class BrokerServer:
                     reply = await surface.dispatch(name, arguments)
         except NoSessionError as error:
             return Reply(str(error), is_error=True)
-        if said is None and new is None and isinstance(named, str) and named.strip():
-            return replace(reply, text=f"{reply.text}\n{tool_texts.no_handle(named)}")
-        return reply
+        note = _note_on(named) if new is None else None
+        return reply if note is None else replace(reply, text=f"{reply.text}\n{note}")
 
     async def _execute(
         self, ctx: ServerRequestContext[_State, Any], surface: Surface, arguments: dict[str, Any]
@@ -284,6 +288,12 @@ class _Server(Server[_State]):
         tools = t.ToolsCapability(list_changed=self.has_changing_tools)
         resources = t.ResourcesCapability(subscribe=False, list_changed=False)
         return capabilities.model_copy(update={"tools": tools, "resources": resources})
+
+
+def _note_on(named: Any) -> str | None:
+    """Return what to say of a text that a model passed as `session` and that cannot be a handle."""
+    is_ignored = isinstance(named, str) and named.strip() and handle_in(named) is None
+    return tool_texts.no_handle(named) if is_ignored else None
 
 
 def _session_of(make_session: Callable[[str], Session], principal: str) -> Session:

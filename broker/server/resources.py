@@ -14,7 +14,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.disclosure import tool_descriptions
 from broker.disclosure.tool_descriptions import SESSION_KEY
-from broker.server.identity import NoSessionError, principal_of_request
+from broker.server.identity import NoSessionError, handle_in, principal_of_request
 from broker.surface.outputs import TEMPLATE
 from broker.texts import tool_texts
 
@@ -86,7 +86,7 @@ class Resources:
     async def _read_descriptions(
         self, ctx: ServerRequestContext[Any, Any], uri: str, selection: Selection
     ) -> t.ReadResourceResult:
-        handle = selection.session or self._sessions.passed(ctx)
+        handle = handle_in(selection.session) or self._sessions.passed(ctx)
         try:
             with self._sessions.using(ctx, handle) as (held, new):
                 document = await self._tools.read(held.session, selection)

@@ -58,7 +58,9 @@ _CALL_SCHEMA: dict[str, Any] = {
     "required": ["name"],
     "additionalProperties": False,
 }
-_SCHEMAS = {CALL: _CALL_SCHEMA, DETAILS: INPUT_SCHEMAS[DETAILS]}
+
+OWN_SCHEMAS = {CALL: _CALL_SCHEMA, DETAILS: INPUT_SCHEMAS[DETAILS]}
+"""What the tools take that are answered here, and are no server's."""
 
 
 class ToolsMode:
@@ -163,15 +165,15 @@ class ToolsMode:
         Args:
             session: Whose descriptions and grants count.
             name: As the client wrote it.
-            arguments: As the client wrote them.
+            arguments: As the client wrote them; those of `OWN_SCHEMAS` in plain form.
             handle: The name of the session where the caller does not know it yet.
             on_progress: Is told how far the server says it is.
 
         Raises:
             UnknownToolError: There is no tool of this name; nothing was sent.
         """
-        if name in _SCHEMAS:
-            fault = first_fault(arguments, _SCHEMAS[name], unchecked=TOO_LARGE)
+        if name in OWN_SCHEMAS:
+            fault = first_fault(arguments, OWN_SCHEMAS[name], unchecked=TOO_LARGE)
             if fault is not None:
                 return _text(tool_texts.wrong_arguments(name, fault), is_error=True)
         if name == DETAILS:

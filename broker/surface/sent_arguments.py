@@ -1,8 +1,9 @@
-"""Corrects the arguments of the three tools that models send in another form than the schema's.
+"""Corrects the arguments of the broker's own tools that models send in another form than the schema's.
 
-Above: dispatch.py, which then checks them. Below: nothing. Read otherwise is only what nothing else can be meant by:
-JSON as text, null or an empty text for what is left out, names in one text where a list is wanted, numbers in quotes,
-a choice in capitals. The arguments of tools of servers are checked elsewhere, and taken as they are.
+Above: dispatch.py and, for mode `tools`, app.py; they are then checked. Below: nothing. Read otherwise is only what
+nothing else can be meant by: JSON as text, null or an empty text for what is left out, names in one text where a list
+is wanted, numbers in quotes, a choice in capitals. The arguments of tools of servers are checked elsewhere, and taken
+as they are.
 """
 
 from __future__ import annotations

@@ -375,6 +375,62 @@ async def test_a_cursor_is_of_this_listing_or_refused(offered, monkeypatch):
                 await client.list_tools(cursor=cursor, cache_mode="refresh")
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("get_tool_details", {"tools": "desk.add"}),
+        ("get_tool_details", {"tools": '["desk.add"]', "session": None}),
+        ("get_tool_details", {"tools": "desk.add, desk.wait", "session": ""}),
+        ("call_tool", {"name": "add", "arguments": '{"a": 1}'}),
+        ("call_tool", {"name": "add", "arguments": {"a": 1}, "session": None}),
+        ("call_tool", {"name": "today", "arguments": None}),
+        ("call_tool", {"name": "today", "arguments": ""}),
+    ],
+)
+async def test_what_models_send_in_another_form_is_taken_as_it_is_meant(offered, desk_server, tool, arguments):
+    @desk_server.tool()
+    def today() -> str:
+        """Tells the day."""
+        return "Monday"
+
+    async with offered() as client:
+        if tool == "call_tool":
+            await read(client, arguments["name"])
+        answer = await client.call_tool(tool, arguments)
+        assert not answer.is_error
+        if tool == "get_tool_details":
+            assert json.loads(answer.content[0].text)["desk.add"]["name"] == "desk.add"
+        else:
+            assert answer.structured_content["result"] in {3, "Monday"}
+
+
+async def test_arguments_of_a_tool_of_a_server_are_taken_as_they_are(offered):
+    async with offered() as client:
+        await read(client, "fail")
+        for arguments in ({"reason": None}, {"reason": 1}):
+            for name, sent in (("fail", arguments), ("call_tool", {"name": "fail", "arguments": arguments})):
+                answer = await client.call_tool(name, sent)
+                assert (answer.is_error, "is not of type 'string'" in answer.content[0].text) == (True, True)
+        for deep in ("[" * 900 + "]" * 900, "[" * 100_000):
+            answer = await client.call_tool("call_tool", {"name": "fail", "arguments": f'{{"reason": {deep}}}'})
+            assert (answer.is_error, "is not of type" in answer.content[0].text) == (True, True)
+
+
+async def test_a_session_that_a_model_makes_up_is_ignored_and_said_to_be(offered):
+    async with offered() as client:
+        note = '"main" names no session, so your usual one was used.'
+        details = await client.call_tool("get_tool_details", {"tools": ["add"], "session": "main"})
+        assert "add" in json.loads(details.content[0].text)
+        called = await client.call_tool("call_tool", {"name": "add", "arguments": {"a": 1}, "session": "main"})
+        assert called.structured_content == {"result": 3}
+        for answer in (details, called):
+            assert (answer.is_error, answer.content[-1].text.startswith(note)) == (False, True)
+        result = await client.read_resource(f"{URI}?tools=wait&session=main", cache_mode="refresh")
+        assert list(json.loads(result.contents[0].text)) == ["wait"]
+        unknown = await client.call_tool("get_tool_details", {"tools": ["add"], "session": "s_0"})
+        assert (unknown.is_error, unknown.content[0].text[:24]) == (True, 'There is no session "s_0')
+
+
 async def test_names_with_odd_characters_can_be_read(offered):
     async with offered() as client:
         document = await read(client, "%E2%98%83", "a%2Fb", "add")
