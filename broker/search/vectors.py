@@ -141,9 +141,18 @@ class VectorIndex:
         return rows
 
     def _unit(self, vectors: Sequence[Sequence[float]]) -> Any:
-        rows = self._numpy.asarray(vectors, dtype="<f4")
-        lengths = self._numpy.linalg.norm(rows, axis=1, keepdims=True)
-        return rows / self._numpy.maximum(lengths, 1e-12)
+        """Return the vectors with a length of 1; one of zeros stays, since a text may have no word that a model knows.
+
+        Raises:
+            ValueError: One is not finite: it would be kept, and no later search would be right.
+        """
+        numpy = self._numpy
+        with numpy.errstate(all="ignore"):
+            rows = numpy.asarray(vectors, dtype="<f8")
+            lengths = numpy.linalg.norm(rows, axis=1, keepdims=True)
+        if not numpy.isfinite(lengths).all():
+            raise ValueError("vectors that are not finite")
+        return (rows / numpy.maximum(lengths, 1e-12)).astype("<f4")
 
 
 def embedded_text(spec: ToolSpec) -> str:

@@ -108,6 +108,41 @@ async def test_an_embedder_that_fails_leaves_the_search_by_words(embedder, mode)
     assert "sql_db_delete" in await found(search, "sql", Mode.KEYWORD)
 
 
+class Numbers(Themes):
+    """Embeds each text, or the query alone, as one number again and again, until it has recovered."""
+
+    def __init__(self, number: float, *, queries_only: bool) -> None:
+        super().__init__()
+        self.has_recovered = False
+        self._number = number
+        self._queries_only = queries_only
+
+    async def embed(self, texts):
+        rows = await super().embed(texts)
+        if self.has_recovered or (self._queries_only and len(texts) > 1):
+            return rows
+        return [[self._number] * len(THEMES), *rows[1:]]
+
+
+@pytest.mark.parametrize("queries_only", [False, True])
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf"), 1e200, None], ids=str)
+async def test_vectors_that_are_not_finite_are_a_failed_embedder_and_are_not_kept(number, queries_only):
+    embedder = Numbers(number, queries_only=queries_only)
+    search = loaded(embedder)
+    with pytest.raises(SearchError, match=r"The embedder failed.*Search with mode=keyword"):
+        await found(search, "rain", Mode.EMBEDDING)
+    embedder.has_recovered = True
+    assert await found(search, "rain", Mode.EMBEDDING) == await found(loaded(Themes()), "rain", Mode.EMBEDDING)
+
+
+async def test_large_vectors_are_as_good_as_small_ones():
+    class Large(Themes):
+        async def embed(self, texts):
+            return [[1e100 * value for value in row] for row in await super().embed(texts)]
+
+    assert await found(loaded(Large()), "rain", Mode.EMBEDDING) == await found(loaded(Themes()), "rain", Mode.EMBEDDING)
+
+
 async def test_vectors_of_another_length_under_the_same_name_are_refused():
     vectors = VectorStore()
     await found(loaded(Themes(), vectors), "rain")
