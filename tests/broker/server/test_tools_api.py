@@ -57,9 +57,9 @@ async def test_each_tier_has_a_path(reached):
 
 @pytest.fixture
 def large_tools():
-    """A server of 29 tools with 60 parameters each, of which a page of summaries does not hold all."""
+    """A server of 29 tools with 20 parameters each, of which a page of summaries does not hold all."""
     server = MCPServer("large")
-    parameters = ", ".join(f"a_parameter_of_many_words_and_tokens_{number}: str = ''" for number in range(60))
+    parameters = ", ".join(f"{'parcel_of_a_customer_' * 2}kept_in_store_{number}: str = ''" for number in range(20))
     made: dict[str, Any] = {}
     exec(f"def tool({parameters}) -> str:\n    'Does it.'\n    return ''", made)  # noqa: S102
     for number in range(29):
@@ -78,6 +78,7 @@ async def test_numbered_pages_of_a_category_have_each_of_its_tools(large_tools, 
                 answer = await client.get(f"/category/large?page={len(pages) + 1}{page_size}")
                 assert int(answer.headers["tokens"]) <= int(answer.headers["token-budget"])
                 pages.append(answer.json())
+    assert len(pages[0]["tools"]) < 29
     shown = [tool["name"] for page in pages for tool in page["tools"]]
     assert shown == [f"large.tool_{number:02}" for number in range(29)]
     assert {page["total"] for page in pages} == {29}
