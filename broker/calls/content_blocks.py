@@ -1,7 +1,7 @@
 """Content blocks of one run that are not text: the host keeps them, and the script gets small handles to display.
 
-Above: tool_results.py puts results of tools here, script_functions.py hands them out. Below: redaction. Bounded in
-bytes and number; what is over a bound has a handle without an id, which cannot be displayed or read.
+Above: tool_results.py puts results of tools here, script_functions.py hands them out. Below: redaction, call_texts.py.
+Bounded in bytes and number; what is over a bound has a handle without an id, which cannot be displayed or read.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Any
 
+from broker.texts import call_texts
+from sandbox import inert_text
+
 if TYPE_CHECKING:
     from broker.redaction import Redactor
 
@@ -19,9 +22,11 @@ KEPT_BLOCKS = 1_000
 DISPLAYED_CHARACTERS = 8 * 1024 * 1024
 DISPLAYED_BLOCKS = 20
 _SHOWN = ("mimeType", "text", "blob")
+_URI_CHARACTERS = 500
 _MOST_DIGITS = 9
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
 """What servers send may have parameters."""
+_TEXT_TYPE = re.compile(r"(?:text/[^;]+|application/json)(?:; *charset=\"?utf-8\"?)?", re.IGNORECASE)
 
 
 class ContentBlocks:
@@ -36,12 +41,13 @@ class ContentBlocks:
         self._last = 0
         self._new: list[str] = []
         self._kept: dict[str, dict[str, Any]] = {}
+        self._servers: dict[str, str] = {}
         self._characters = self._displayed_characters = 0
 
-    def keep(self, block: Any) -> str | None:
+    def keep(self, block: Any, server: str) -> str | None:
         """Keep what a client can show of a server's block; return its id, or None if nothing is kept."""
         name = f"block_{self._last + 1}"
-        if not self._put(name, block):
+        if not self._put(name, block, server):
             return None
         self._last += 1
         self._new.append(name)
@@ -52,13 +58,13 @@ class ContentBlocks:
         new, self._new = self._new, []
         return {name: self._kept[name] for name in new}
 
-    def put_back(self, name: str, block: Any) -> None:
+    def put_back(self, name: str, block: Any, server: str) -> None:
         """Keep a block that the run had before it was resumed."""
         number = name.removeprefix("block_")
-        if number.isascii() and number.isdecimal() and self._put(name, block):
+        if number.isascii() and number.isdecimal() and self._put(name, block, server):
             self._last = max(self._last, int(number[:_MOST_DIGITS]))
 
-    def _put(self, name: str, block: Any) -> bool:
+    def _put(self, name: str, block: Any, server: str) -> bool:
         sent = showable(block)
         if sent is None:
             return False
@@ -68,6 +74,7 @@ class ContentBlocks:
             return False
         self._characters += size
         self._kept[name] = shown
+        self._servers[name] = server
         return True
 
     def find(self, name: Any) -> dict[str, Any] | None:
@@ -79,15 +86,22 @@ class ContentBlocks:
         """What is shown with the run's result, in the script's order."""
         return [self._displayed[order] for order in sorted(self._displayed)]
 
-    def display(self, block: dict[str, Any], order: int) -> None:
-        """Show a block with the run's result, where there is room for it; tasks reach this point in any order."""
+    def server_of(self, name: Any) -> str | None:
+        """Return which server sent a kept block."""
+        return self._servers.get(name) if isinstance(name, str) else None
+
+    def display(self, block: dict[str, Any], order: int, server: str | None = None) -> None:
+        """Show a block with the run's result, where there is room for it; tasks reach this point in any order.
+
+        A text is made inert, and marked as that of the server that sent it; None means that the script made it.
+        """
         size = len(base64_of(block) or "") or len(str(block.get("resource", "")))
         is_over = self._displayed_characters + size > DISPLAYED_CHARACTERS
         if is_over or len(self._displayed) >= DISPLAYED_BLOCKS:
             self.left_out += 1
             return
         self._displayed_characters += size
-        self._displayed[order] = block
+        self._displayed[order] = _as_displayed(block, server)
 
 
 def showable(block: Any) -> dict[str, Any] | None:
@@ -139,3 +153,32 @@ def block_of(mime_type: str, data: str) -> dict[str, Any]:
         return {"type": kind, "data": data, "mimeType": mime_type}
     resource = {"uri": "resource:///displayed", "mimeType": mime_type, "blob": data}
     return {"type": "resource", "resource": resource}
+
+
+def _as_displayed(block: dict[str, Any], server: str | None) -> dict[str, Any]:
+    """Return a block as clients get it: a text, even one that came as base64, is one that can only be read."""
+    resource = block.get("resource")
+    if not isinstance(resource, dict):
+        return block
+    shown = {**resource, "uri": _short(inert_text(str(resource.get("uri"))))}
+    text = _text_of(resource)
+    if text is not None:
+        shown.pop("blob", None)
+        shown["text"] = ("" if server is None else call_texts.text_of(server)) + inert_text(text)
+    return {**block, "resource": shown}
+
+
+def _short(uri: str) -> str:
+    return uri if len(uri) <= _URI_CHARACTERS else f"{uri[:_URI_CHARACTERS]}…"
+
+
+def _text_of(resource: dict[str, Any]) -> str | None:
+    """Return the text of a resource; None if it has bytes that are none, or do not say so."""
+    if isinstance(text := resource.get("text"), str):
+        return text
+    if _TEXT_TYPE.fullmatch(str(resource.get("mimeType"))) is None:
+        return None
+    try:
+        return base64.b64decode(str(resource.get("blob")), validate=True).decode()
+    except ValueError:
+        return None

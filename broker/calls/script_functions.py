@@ -32,8 +32,9 @@ class ScriptFunctions:
         """Keep the blocks that a run had before it was interrupted, and show again what it displayed."""
         for story in before.calls.values():
             if story.kept is not None and story.answered is not None:
+                server = story.function.partition(".")[0] if story.sent is None else story.sent.server
                 for name, block in story.kept.blocks.items():
-                    self.blocks.put_back(name, before.load(block))
+                    self.blocks.put_back(name, before.load(block), server)
         for number, story in before.calls.items():
             arguments = story.arguments if story.function == "display" else None
             if isinstance(arguments, dict) and story.answered is not None and not story.has_failed:
@@ -49,9 +50,10 @@ class ScriptFunctions:
         return Failed("ToolNotFoundError", call_texts.no_function(call.function))
 
     def _display(self, arguments: dict[str, Any], order: int) -> Completion:
+        server = None
         match arguments:
             case {"id": name}:
-                block = self.blocks.find(name)
+                block, server = self.blocks.find(name), self.blocks.server_of(name)
             case {"mime_type": str(mime_type), "data": str(data)} if _MIME_TYPE.fullmatch(mime_type) and decodes(data):
                 block = block_of(mime_type, data)
             case _:
@@ -60,7 +62,7 @@ class ScriptFunctions:
             # The script is not told, for it does not wait: the reply to its run says so.
             self.blocks.left_out += 1
             return Failed("ToolError", call_texts.NOTHING_TO_DISPLAY)
-        self.blocks.display(block, order)
+        self.blocks.display(block, order, server)
         return Returned(None)
 
     def _read_bytes(self, arguments: dict[str, Any]) -> Completion:

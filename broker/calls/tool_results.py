@@ -85,7 +85,7 @@ def _value(raw: dict[str, Any], content: list[Any], tool: CatalogEntry, blocks: 
         return bounded(structured)
     meta = raw.get("_meta")
     is_null = not content and isinstance(meta, dict) and meta.get(NULL_KEY) is True
-    return None if is_null else _content_value(content, blocks)
+    return None if is_null else _content_value(content, tool.spec.server, blocks)
 
 
 def _tool_error(
@@ -128,7 +128,7 @@ def _from_text(content: list[Any]) -> Any:
     return _ABSENT
 
 
-def _content_value(content: list[Any], blocks: ContentBlocks | None) -> Any:
+def _content_value(content: list[Any], server: str, blocks: ContentBlocks | None) -> Any:
     match content:
         case []:
             return ""
@@ -137,7 +137,7 @@ def _content_value(content: list[Any], blocks: ContentBlocks | None) -> Any:
     value = bounded([_block(one) for one in content])
     if blocks is not None:
         for handle, block in zip(value, content, strict=True):
-            if (name := blocks.keep(block)) is not None:
+            if (name := blocks.keep(block, server)) is not None:
                 handle["id"] = name
     return value
 

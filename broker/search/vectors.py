@@ -151,7 +151,7 @@ class VectorIndex:
             rows = numpy.asarray(vectors, dtype="<f8")
             lengths = numpy.linalg.norm(rows, axis=1, keepdims=True)
         if not numpy.isfinite(lengths).all():
-            raise ValueError("vectors that are not finite")
+            raise ValueError("not finite")
         return (rows / numpy.maximum(lengths, 1e-12)).astype("<f4")
 
 

@@ -1,7 +1,8 @@
 """Cuts the parts of a run's reply so that they fit into one budget, and says where the rest of each can be read.
 
 Above: replies.py. Below: token_room.py, outputs.py. The error goes first, with half of the budget at most, then the
-value, then what was printed; of that, the shorter part is whole if it fits into half of what is left.
+value, then what was printed; of that, the shorter part is whole if it fits into half of what is left. Displayed texts
+have a budget of their own, in equal parts; a short one leaves the rest of its part to those after it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _TAIL_SHARE = 3
 _ERROR_SHARE = 2
 _ERROR_TOKENS = 200
 """An error has at least that many: the texts of the broker itself are not longer."""
+_DISPLAYED_TOKENS = 60
+"""A displayed text has at least that many: as many as who sent it, and where it can be read, take."""
 _TYPE_CHARACTERS = 200
 
 
@@ -44,6 +47,14 @@ class Cuts:
         """Return the failure and the output of a text, together within the budget."""
         failure = self._part("failure", failure, max(tokens // _ERROR_SHARE, _ERROR_TOKENS), self._plain)
         return failure, self._part("output", output, tokens - self._plain.tokens(failure), self._plain)
+
+    def displayed(self, texts: Mapping[str, str], tokens: int) -> dict[str, str]:
+        """Return displayed texts, by their names in the kept output, together within the budget."""
+        shown = {}
+        for place, (name, text) in enumerate(texts.items()):
+            shown[name] = self._part(name, text, max(tokens // (len(texts) - place), _DISPLAYED_TOKENS), self._json)
+            tokens -= self._json.tokens(shown[name])
+        return shown
 
     def envelope(self, envelope: dict[str, Any], value: str, tokens: int) -> list[str]:
         """Bring error, value, stdout and stderr within the budget, as JSON; return which of them lost something.

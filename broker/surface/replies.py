@@ -1,7 +1,7 @@
 """The reply to `execute_code`: a compact text for the model, and the envelope, each as a whole within the budget.
 
-Above: dispatch.py. Below: run_texts.py, cuts.py. Failures come first and the calls made last, so that neither is ever
-cut off; what is cut out of the middle is kept and can be read.
+Above: dispatch.py. Below: run_texts.py, cuts.py, displayed_texts.py. Failures come first and the calls made last, so
+that neither is ever cut off; what is cut out of the middle is kept and can be read. Displayed texts share the budget.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.surface.cuts import Cuts
+from broker.surface.displayed_texts import text_blocks, texts_of, with_texts
 from broker.surface.outputs import output_uri
 from broker.surface.token_room import TokenRoom
 from broker.texts import run_texts, tool_texts
@@ -56,6 +57,7 @@ class Draft:
         output: Everything that it printed, and its value.
         offsets: Where the parts of the output begin in it.
         below: What a text has below the output: the calls, and what was not displayed.
+        displayed: The texts of blocks that it displayed, by their names in what is kept.
         envelope: The envelope, whole.
     """
 
@@ -65,6 +67,7 @@ class Draft:
     output: str
     offsets: dict[str, int]
     below: str
+    displayed: dict[str, str]
     envelope: dict[str, Any]
 
     @classmethod
@@ -79,64 +82,100 @@ class Draft:
         output, offsets = _output(result, value, has_failed=bool(failure))
         envelope = result.model_dump(mode="json", exclude={"value"})
         envelope |= {"value": result.value, "truncated": None, "session": session}
-        return cls(result, failure, value, output, offsets, _below(result, session), envelope)
+        displayed = texts_of(result.displayed)
+        return cls(result, failure, value, output, offsets, _below(result, session), displayed, envelope)
 
     def is_short(self, tokens: int) -> bool:
         """Tell whether the reply has so few bytes that it certainly has no more tokens, which need not be counted."""
-        if len(self.failure) + len(self.output) > tokens or len(self.result.calls) > _CALLS:
+        if (
+            len(self.failure) + len(self.output) + sum(map(len, self.displayed.values())) > tokens
+            or len(self.result.calls) > _CALLS
+        ):
             return False
         spelled = [_json(self.envelope[name]) for name in ("error", "stdout", "stderr")]
         in_envelope = (
             sum(map(_bytes, [*spelled, self.value])) + _bytes(_json(_around(self.envelope))) / _BYTES_PER_TOKEN
         )
         in_text = _bytes(self.failure) + _bytes(self.output) + _bytes(self.below) / _BYTES_PER_TOKEN
-        return max(in_envelope, in_text) + _RESERVED_TOKENS <= tokens
+        displayed = sum(_bytes(_json(block)) for block in text_blocks(self.result.displayed))
+        return max(in_envelope, in_text) + displayed + _RESERVED_TOKENS <= tokens
 
     def whole(self) -> Reply:
         """Return the reply without cuts."""
-        return self._reply(self.failure, self.output, self.envelope)
+        return self._reply(self.failure, self.output, self.envelope, tuple(self.result.displayed))
 
     def cut(self, tokens: int, counter: TokenCounter | None = None) -> tuple[Reply, str | None]:
         """Return the reply within a budget, and what is to be kept to be read later; None if all is in the reply.
 
         Counts with `counter`; if None, with the installed tokenizer, which may take a second to load, or an estimate.
         """
-        with_error, offsets = self._with_error()
+        everything, offsets = self._everything()
         counter = counter or token_counter()
         cuts = Cuts(self.result.run_id, offsets, counter)
         room = TokenRoom(counter)
+        most = tokens // 4 if self.displayed else tokens * 2 // 5
+        envelope = self.envelope | {"calls": _first_calls(self.envelope["calls"], most, room)}
+        around = room.tokens(_json(_around(envelope)))
+        shown = cuts.displayed(self.displayed, self._for_displayed(tokens, around, room))
+        displayed = with_texts(self.result.displayed, shown)
+        tokens -= _tokens_of(text_blocks(displayed), room)
         failure, output = cuts.text(self.failure, self.output, _left(tokens, room.tokens(self.below)))
-        envelope = self.envelope | {"calls": _first_calls(self.envelope["calls"], tokens * 2 // 5, room)}
-        fields = cuts.envelope(envelope, self.value, _left(tokens, room.tokens(_json(_around(envelope)))))
+        fields = cuts.envelope(envelope, self.value, _left(tokens, around))
         if len(envelope["calls"]) < len(self.result.calls):
             fields.append("calls")
+        if any(name in shown for name in cuts.made):
+            fields.append("displayed")
         if not (fields or cuts.made):
-            return self._reply(failure, output, envelope), None
-        kept = with_error if any(name == "failure" or name.startswith("error") for name in cuts.made) else self.output
+            return self._reply(failure, output, envelope, displayed), None
+        has_more = any(name == "failure" or name.startswith(("error", "displayed")) for name in cuts.made)
+        kept = everything if has_more else self.output
         envelope["truncated"] = {
             "fields": fields,
             "characters": len(kept),
             "resource": output_uri(self.result.run_id, 0),
             "offsets": {name: offsets[name] for name in fields if name in offsets},
         }
-        return self._reply(failure, output, envelope), kept
+        return self._reply(failure, output, envelope, displayed), kept
 
-    def _with_error(self) -> tuple[str, dict[str, int]]:
-        """Return the output with what is known of the error behind it, and where all parts begin."""
-        parts = [self.output] if self.output else []
-        offsets = {**self.offsets, "output": 0}
+    def _for_displayed(self, tokens: int, around: int, room: TokenRoom) -> int:
+        """Return how many tokens displayed texts have: what the rest does not need, and a quarter of all at least."""
         error = self.result.error
-        traceback = self.failure if error is None else error.traceback or self.failure
-        for name, text in (("traceback", traceback), ("message", "" if error is None else error.message)):
-            parts.append(f"{name}:\n{text}")
-            offsets[f"error.{name}"] = len("\n".join(parts)) - len(text)
-        offsets["failure"] = offsets["error.traceback"] + len(traceback) - len(traceback.lstrip("\n"))
+        said = _json([self.failure, "" if error is None else error.message, self.output])
+        most = max(tokens - around - _RESERVED_TOKENS - room.used(said, tokens // 2), tokens // 4)
+        empty = with_texts(self.result.displayed, dict.fromkeys(self.displayed, ""))
+        return most - _tokens_of(text_blocks(empty), room)
+
+    def _everything(self) -> tuple[str, dict[str, int]]:
+        """Return the output, behind it displayed texts and what is known of an error, and where all parts begin."""
+        parts = [self.output] if self.output else []
+        length = len(self.output) + 1 if self.output else 0
+        offsets = {**self.offsets, "output": 0, "displayed": length}
+        for label, name, text in [*((name, name, text) for name, text in self.displayed.items()), *self._of_error()]:
+            offsets[name] = length + len(label) + 2
+            parts.append(f"{label}:\n{text}")
+            length += len(parts[-1]) + 1
+        if self.failure:
+            traceback = self._traceback
+            offsets["failure"] = offsets["error.traceback"] + len(traceback) - len(traceback.lstrip("\n"))
         return "\n".join(parts), offsets
 
-    def _reply(self, failure: str, output: str, envelope: dict[str, Any]) -> Reply:
+    def _of_error(self) -> list[tuple[str, str, str]]:
+        if not self.failure:
+            return []
+        message = "" if self.result.error is None else self.result.error.message
+        return [("traceback", "error.traceback", self._traceback), ("message", "error.message", message)]
+
+    @property
+    def _traceback(self) -> str:
+        error = self.result.error
+        return self.failure if error is None else error.traceback or self.failure
+
+    def _reply(
+        self, failure: str, output: str, envelope: dict[str, Any], displayed: tuple[dict[str, Any], ...]
+    ) -> Reply:
         parts = [failure, output if output.strip() or failure else self._nothing(), self.below]
         text = "\n".join(part.rstrip("\n") for part in parts if part)
-        return Reply(text, envelope, tuple(self.result.displayed), is_error=bool(failure))
+        return Reply(text, envelope, displayed, is_error=bool(failure))
 
     def _nothing(self) -> str:
         displayed = len(self.result.displayed)
@@ -198,6 +237,10 @@ def _around(envelope: dict[str, Any]) -> dict[str, Any]:
 def _left(tokens: int, around: int) -> int:
     """Return how many tokens of a budget are left for output and error: half of it at least."""
     return max(tokens - around - _RESERVED_TOKENS, tokens // 2)
+
+
+def _tokens_of(blocks: list[dict[str, Any]], room: TokenRoom) -> int:
+    return sum(room.tokens(_json(block)) for block in blocks)
 
 
 def _json(value: Any) -> str:

@@ -251,6 +251,11 @@ def not_written_down(name: str) -> str:
     )
 
 
+def text_of(server: str) -> str:
+    """Return the first line of a displayed text that a server sent."""
+    return f"[text of {server}]\n"
+
+
 def no_answer(server: str, seconds: float) -> str:
     """Return that a server did not answer in time."""
     return (

@@ -115,6 +115,7 @@ CASES = {
     "displayed": lambda name: run_texts.displayed(2),  # noqa: ARG005
     "left_out": lambda name: run_texts.left_out(len(name), "resource:///runs/run_1/output?offset=16000"),
     "page_end": lambda name: run_texts.page_end("resource:///runs/run_1/output?offset=24000"),  # noqa: ARG005
+    "text_of": lambda name: call_texts.text_of("s" * 64 if name == LONG else "git"),
     "cut_in_the_middle": lambda name: call_texts.cut_in_the_middle(len(name), is_in_content=len(name) > 9),
     "a server's error": lambda name: quoted("s" * 64, name, HostPaths(), is_in_content=True),
     "a server's error of many lines": lambda name: quoted(

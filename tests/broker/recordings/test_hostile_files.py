@@ -425,5 +425,5 @@ def test_blocks_that_no_client_could_show_are_left_out(tmp_path):
     recording = read_recording(with_line(tmp_path, event="kept", call=1, blocks=kept))
     blocks = ContentBlocks(Redactor(()))
     for name, stored in recording.calls[1].kept.blocks.items():  # type: ignore[union-attr]  # the line above
-        blocks.put_back(name, recording.load(stored))
+        blocks.put_back(name, recording.load(stored), "desk")
     assert [blocks.find(name) for name in foreign] == [good, None, None, None]

@@ -17,7 +17,12 @@ SHOWING = [
     "Visual Studio Code - Insiders",
 ]
 OTHERS = ["opencode", "mcp-inspector", ""]
-DOT = "display(b'GIF89a', mime_type='image/gif')\nprint('shown')"
+DOT = """
+display(b'GIF89a', mime_type='image/gif')
+display(b'RIFF', mime_type='audio/wav')
+display(b'a,b', mime_type='text/csv')
+print('shown')
+"""
 
 
 def named(name):
@@ -37,10 +42,10 @@ def seen(connected):
 
 
 @pytest.mark.parametrize("name", SHOWING)
-async def test_an_agent_that_shows_structured_content_is_given_text_and_images_alone(seen, name):
+async def test_an_agent_that_shows_structured_content_is_given_text_and_what_was_displayed_alone(seen, name):
     tool, result = await seen(name)
     assert (tool.name, tool.output_schema, result.structured_content) == ("execute_code", None, None)
-    assert [block.type for block in result.content] == ["text", "image"]
+    assert [block.type for block in result.content] == ["text", "image", "audio", "resource"]
     assert result.content[0].text == "shown"
 
 

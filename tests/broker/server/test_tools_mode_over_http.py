@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from broker import Broker, Config, Grant
 from broker.disclosure.settings import DisclosureSettings
+from broker.disclosure.tool_descriptions import SESSION_KEY
 from broker.server import BrokerServer, ServeSettings
 
 pytestmark = pytest.mark.anyio
@@ -118,3 +119,18 @@ async def test_callers_without_tokens_share_one_rate_in_either_era(holder):
         for mode in ("legacy", "2026-07-28"):
             async with client_of("anybody", mode) as other:
                 assert not await fetched(other)
+
+
+async def test_two_clients_of_one_token_share_descriptions_unless_one_begins_a_session_of_its_own(holder):
+    call = {"name": "add", "arguments": {"a": 1}}
+    async with holder(TOKENS) as client_of, client_of("ada") as first, client_of("ada") as second:
+        assert await fetched(first)
+        assert (await second.call_tool("call_tool", call)).structured_content == {"result": 3}
+        refused = await second.call_tool("call_tool", call, meta={SESSION_KEY: "new"})
+        own = {SESSION_KEY: refused.meta[SESSION_KEY]}
+        assert json.loads(refused.content[0].text)["error"]["code"] == "TOOL_DESCRIPTION_REQUIRED"
+        assert (await second.call_tool("call_tool", call, meta=own)).is_error
+        read = await second.read_resource("resource:///tool_descriptions?tools=add", meta=own)
+        called = await second.call_tool("call_tool", call, meta=own)
+    assert list(json.loads(read.contents[0].text)) == ["add"]
+    assert (called.structured_content, SESSION_KEY in (called.meta or {})) == ({"result": 3}, False)
