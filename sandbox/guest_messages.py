@@ -229,8 +229,8 @@ def _is_unicode(value: Any) -> bool:
 
 def _reference(item: object) -> Reference:
     match item:
-        case {"namespace": str(namespace), "function": None | str() as function, "line": line}:
-            return Reference(namespace, function, _integer(line))
+        case {"namespace": str(namespace), "function": None | str() as function, "line": line, **more}:
+            return Reference(namespace, function, _integer(line), is_bare=more.get("is_bare") is True)
     raise ProtocolError("the guest sent something that is not a reference")
 
 

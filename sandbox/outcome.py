@@ -91,11 +91,16 @@ Completion: TypeAlias = Returned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A tool, or a whole server where `function` is None or `"*"`, that a script names."""
+    """A tool, or a whole server where `function` is None or `"*"`, that a script names.
+
+    Where it `is_bare`, the script imports a server's names with `*` and uses this one alone. It names a tool only if
+    the server has one of this name, and no other server does whose bare names come before it among the references.
+    """
 
     namespace: str
     function: str | None
     line: int
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ never parses a script; a guest does, where it does not name its tools in plain s
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -64,10 +64,10 @@ class Preparation:
             CheckerError: The type checker cannot be run.
         """
         sandbox = await self.sandbox.opened()
-        found = await sandbox.references(script, unimported=self._unimported(script))
-        if isinstance(found, Raised | Stopped):
-            return CheckedScript((unreadable(found, script),))
-        await self.disclosure.settle(map(_written, found))
+        read = await sandbox.references(script, unimported=self._unimported(script))
+        if isinstance(read, Raised | Stopped):
+            return CheckedScript((unreadable(read, script),))
+        found = await self._settled(read)
         if describe_references:
             await self.disclosure.describe(self.named(found))
         manifest = await self.manifest(script, found)
@@ -84,7 +84,7 @@ class Preparation:
         found = await self._references(script, limits)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
-        await self.disclosure.settle(map(_written, found))
+        found = await self._settled(found)
         # A script that has to fetch descriptions itself is refused only for tools that it spells out; about others the
         # call says so when it is made.
         named = self.named(found) if describe_references else self.spelled_out(found)
@@ -110,6 +110,17 @@ class Preparation:
                 return found
         sandbox = await self.sandbox.opened()
         return await sandbox.references(script, unimported=unimported, limits=limits)
+
+    async def _settled(self, found: Sequence[Reference]) -> Sequence[Reference]:
+        """Wait for the servers that a script names, and keep of its bare names those that are tools of these."""
+        written = [reference for reference in found if not reference.is_bare]
+        await self.disclosure.settle(map(_written, written))
+        bare = {
+            reference.function: replace(reference, is_bare=False)
+            for reference in reversed(found)
+            if reference.is_bare and self.catalog.by_python_name(_written(reference)) is not None
+        }
+        return sorted([*written, *bare.values()], key=lambda reference: reference.line) if bare else written
 
     def _is_described(self, namespace: str, function: str) -> bool:
         entry = self.catalog.by_python_name(f"{namespace}.{function}")

@@ -1,10 +1,12 @@
 """Which tools a script names, read from its syntax without running it.
 
 Understood: `from tools import git` (with `as`), `from tools.git import git_log`, `import tools`, `import tools.git`
-(with `as`), and attributes of those names. Of the names that need no import, those that the script binds nowhere: their
-attributes, and themselves where they are called; `call_tool` names what it is given. Such a name counts also where it
-is imported as a module, unless there is that module. Names reached in other ways (`getattr`, strings) are found when
-the script runs.
+(with `as`), and attributes of those names, also under another name that is only ever assigned what one of them means
+(`g = git`). After `from tools.git import *` each name counts that the script uses and binds nowhere; the host says
+which are tools. Of the names that need no import, those that the script binds nowhere: their attributes, and themselves
+where they are called; `call_tool` names what it is given. Such a name counts also where it is imported as a module,
+unless there is that module. Names reached in other ways (`getattr`, strings, a server as an argument or in an
+attribute) are found when the script runs.
 """
 
 import ast
@@ -17,10 +19,14 @@ from . import blocks, packages, tool_errors
 
 _OURS = frozenset({*blocks.FUNCTIONS, *tool_errors.TREE})
 _STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
+_MOST_STARS = 10
+_MOST_BARE_NAMES = 1_000
 
 
 def find(source: str, filename: str, unimported: list) -> list[dict]:
     """Return `{"namespace", "function" or None, "line"}` for each distinct reference, in order of appearance.
+
+    At the end come those with `"is_bare"`, of the last import with `*` first: at most 1,000, of 10 imports.
 
     Raises:
         SyntaxError: The script is not Python.
@@ -35,7 +41,105 @@ def find(source: str, filename: str, unimported: list) -> list[dict]:
         modules |= {name: ["tools", name] for name in unbound}
         if not _STAR_IMPORT.search(source):  # which may bind any name
             callable_names = frozenset(unbound) - _OURS
-    for node in _nodes(tree, _lines_with(modules, source)):
+    nodes = list(_nodes(tree, _lines_with(modules, source)))
+    is_starred = any(function == "*" for _, function, _ in references)
+    if not is_starred and not any(_is_alias(node, modules) for node in nodes):
+        return _distinct(references + _used(nodes, modules, callable_names))
+    names = _Names(tree, source, importable)
+    aliases = names.aliases(modules, unimported)
+    nodes = _nodes(tree, _lines_with([*modules, *aliases], source))
+    return [*_distinct(references + _used(nodes, modules | aliases, callable_names)), *names.bare()]
+
+
+class _Names:
+    """What a script does with its names, in whatever scope."""
+
+    def __init__(self, tree, source, importable):
+        self._bindings = collections.Counter()
+        self._imports = collections.Counter()
+        self._assigned = collections.defaultdict(collections.Counter)
+        self._loads = []
+        self._stars = []
+        for node in _nodes(tree, range(1, source.count("\n") + source.count("\r") + 2)):
+            self._bindings.update(_bound(node))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self._loads.append(node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self._take_import(node, importable)
+            else:
+                for name, path in _assigned(node):
+                    self._assigned[name][path] += 1
+
+    def _take_import(self, node, importable):
+        imported = _imported(node, importable)
+        self._imports.update((name, tuple(meant)) for name, meant, _ in imported)
+        if node.names[0].name == "*":
+            meant = imported[0][1] if imported else ()
+            self._stars.append((node.lineno, meant[1] if len(meant) == 3 else None))
+
+    def aliases(self, modules, unimported):
+        """Return what further names mean that are bound in no other way than by assigning them just that."""
+        known = {
+            name: meant for name, meant in modules.items() if self._bindings[name] == self._imports[name, tuple(meant)]
+        }
+        assigned_from = collections.defaultdict(list)
+        for name, paths in self._assigned.items():
+            if len(paths) == 1 and paths.total() == self._bindings[name] and name not in unimported:
+                [path] = paths
+                assigned_from[path[0]].append((name, path[1:]))
+        aliases = {}
+        waiting = collections.deque(known)
+        while waiting:
+            base = waiting.popleft()
+            for name, further in assigned_from.pop(base, ()):
+                meant = [*known[base], *further]
+                if name not in known and len(meant) <= 2:
+                    aliases[name] = known[name] = meant
+                    waiting.append(name)
+        return aliases
+
+    def bare(self):
+        """Return the unbound names that are used below an import of a server's names, for each such import.
+
+        What another module's `*` may have bound since is left out.
+        """
+        stars = sorted(self._stars, key=lambda star: star[0])
+        others = max((line for line, namespace in stars if namespace is None), default=0)
+        loads = {}
+        for node in sorted(self._loads, key=lambda node: node.lineno):
+            if node.id not in self._bindings:
+                loads.setdefault(node.id, []).append(node.lineno)
+        found = []
+        for begin, namespace in reversed([star for star in stars if star[0] > others][-_MOST_STARS:]):
+            for name, lines in loads.items():
+                if len(found) == _MOST_BARE_NAMES:
+                    return found
+                place = bisect.bisect_left(lines, begin)
+                if place < len(lines):
+                    found.append({"namespace": namespace, "function": name, "line": lines[place], "is_bare": True})
+        return found
+
+
+def _assigned(node):
+    """Return `(name, dotted path)` for each plain name that a node gives the meaning of other names."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+            targets = [target]
+        case _:
+            return ()
+    path = _dotted(value)
+    return [(target.id, tuple(path)) for target in targets if isinstance(target, ast.Name)] if path[0] else ()
+
+
+def _is_alias(node, modules):
+    return any(path[0] in modules and len(modules[path[0]]) + len(path) <= 3 for _, path in _assigned(node))
+
+
+def _used(nodes, modules, callable_names):
+    references = []
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             path = _dotted(node)
             if path[0] in modules:
@@ -44,7 +148,7 @@ def find(source: str, filename: str, unimported: list) -> list[dict]:
                     references.append((path[1], path[2] if len(path) > 2 else None, node.lineno))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in callable_names:
             references.append((*_called(node), node.lineno))
-    return _distinct(references)
+    return references
 
 
 def _lines_with(names, source):
@@ -105,27 +209,28 @@ def _imports(nodes, importable):
     modules = {"tools": ["tools"]}
     references = []
     for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                path = _path(alias.name, importable)
-                if path[0] != "tools":
-                    continue
-                first, *further = alias.name.split(".")
-                modules[alias.asname or first] = path if alias.asname else path[: len(path) - len(further)]
-                if len(path) > 1:
-                    references.append((path[1], None, node.lineno))
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            path = _path(node.module, importable)
-            if path[0] != "tools":
-                continue
-            for alias in node.names:
-                whole = [*path, alias.name]
-                modules[alias.asname or alias.name] = whole
-                if len(whole) > 1 and alias.name != "*":
-                    references.append((whole[1], whole[2] if len(whole) > 2 else None, node.lineno))
-                elif len(path) > 1:
-                    references.append((path[1], "*", node.lineno))
+        for name, meant, named in _imported(node, importable):
+            modules[name] = meant
+            if len(named) > 1 and named[1] != "*":
+                references.append((named[1], named[2] if len(named) > 2 else None, node.lineno))
     return modules, references
+
+
+def _imported(node, importable):
+    """Return `(name, the path that it is bound to, the path that is imported)` for each name of an import of tools."""
+    if isinstance(node, ast.Import):
+        imported = []
+        for alias in node.names:
+            path = _path(alias.name, importable)
+            first, *further = alias.name.split(".")
+            bound = path if alias.asname else path[: len(path) - len(further)]
+            imported.append((alias.asname or first, bound, path[:2]))
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        path = _path(node.module, importable)
+        imported = [(alias.asname or alias.name, [*path, alias.name], [*path, alias.name]) for alias in node.names]
+    else:
+        return []
+    return [one for one in imported if one[2][0] == "tools"]
 
 
 def _path(module, importable):
@@ -164,7 +269,7 @@ def _dotted(node):
     names = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
-        node = node.value
+        node = node.value.value if isinstance(node.value, ast.NamedExpr) else node.value
     return [node.id if isinstance(node, ast.Name) else "", *reversed(names)]
 
 

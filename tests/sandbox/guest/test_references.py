@@ -108,6 +108,122 @@ async def test_a_server_that_is_neither_imported_nor_bound_is_found_where_it_is_
     assert list(references) == [Reference(*one) for one in found]
 
 
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("from tools import git\ng = git\ng.git_log", [("git", "git_log", 3)]),
+        ("import tools.git\ng = tools.git\ng.git_log", [("git", "git_log", 3)]),
+        ("import tools as t\nu = t\nu.git.git_log", [("git", "git_log", 3)]),
+        ("t = tools\nt.git.git_log", [("git", "git_log", 2)]),
+        ("t = tools\ng = t.git\nh = g\nh.git_log", [("git", "git_log", 4)]),
+        ("h = g\ng = t.git\nt = tools\nh.git_log", [("git", "git_log", 4)]),
+        ("g = h = tools.git\ng.a\nh.b", [("git", "a", 2), ("git", "b", 3)]),
+        ("g: object = tools.git\ng.a", [("git", "a", 2)]),
+        ("(g := tools.git).a\ng.b", [("git", "a", 1), ("git", "b", 2)]),
+        ("def f():\n    g = tools.git\n    g.a\ndef h():\n    g = tools.git\n    g.b", [("git", "a", 3), ("git", "b", 6)]),
+        ("fs = tools.git\nfs.a", [("git", None, 1)]),
+        ("if x:\n    g = tools.git\nelse:\n    g = tools.fs\ng.a", [("git", None, 2), ("fs", None, 4)]),
+        ("g = tools.git if x else None\ng.a", [("git", None, 1)]),
+        ("import tools.git\ntools = x\ng = tools.git\ng.a", [("git", None, 1)]),
+        ("from tools import git\ngit = x(git)\ng = git\ng.a", [("git", None, 1)]),
+        ("g = g\ng.a", []),
+        ("a = b\nb = a\na.x", []),
+        ("c.g = tools.git\nc.g.a", [("git", None, 1)]),
+        ("g, h = tools.git, 1\ng.a", [("git", None, 1)]),
+        *(
+            (f"g = tools.git\n{binding}\ng.a", [("git", None, 1)])
+            for binding in (
+                "g = 1",
+                "g += 1",
+                "g: int",
+                "del g",
+                "import g",
+                "for g in x: pass",
+                "[g for g in x]",
+                "with x as g: pass",
+                "def g(): pass",
+                "class g: pass",
+                "def f(g): pass",
+                "lambda g: 1",
+                "try: pass\nexcept E as g: pass",
+                "match x:\n    case g: pass",
+                "def f():\n    global g",
+            )
+        ),
+    ],
+)  # fmt: skip
+async def test_a_name_that_only_ever_means_a_server_is_followed(sandbox, script, found):
+    with anyio.fail_after(60):
+        references = await sandbox.references(script, unimported=["fs"])
+    assert list(references) == [Reference(*one) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("script", "bare"),
+    [
+        ("log()", [("git", "log", 2)]),
+        ("log(); log()\nx = diff", [("git", "log", 2), ("git", "diff", 3)]),
+        ("def f():\n    return diff\nlog", [("git", "log", 4), ("git", "diff", 3)]),
+        ("print(log)", [("git", "print", 2), ("git", "log", 2)]),
+        ("from math import *\nlog()", []),
+        ("from .own import *\nlog()", []),
+        ("from tools import *\nlog()", []),
+        ("from tools.fs import *\nlog()", [("fs", "log", 3), ("git", "log", 3)]),
+        ("log()\nfrom tools.fs import *", [("git", "log", 2)]),
+        ("from math import *\nfrom tools.fs import *\nlog()", [("fs", "log", 4)]),
+        ("x.log()\n'log'", [("git", "x", 2)]),
+        *(
+            (f"{binding}\nlog()", [])
+            for binding in (
+                "log = 1",
+                "log: 1 = 1",
+                "for log in (): pass",
+                "[log for log in ()]",
+                "with 1 as log: pass",
+                "def log(): pass",
+                "class log: pass",
+                "def f(log): pass",
+                "lambda log: 1",
+                "try: pass\nexcept 1 as log: pass",
+                "import log",
+                "from math import log",
+                "match 1:\n    case log: pass",
+                "(log := 1)",
+            )
+        ),
+    ],
+)
+async def test_bare_names_are_told_that_an_import_of_all_names_may_have_bound(sandbox, script, bare):
+    with anyio.fail_after(60):
+        references = await sandbox.references(f"from tools.git import *\n{script}")
+    told = [one for one in references if one.is_bare]
+    assert {(one.namespace, one.function, one.line) for one in told} == set(bare)
+    assert [one.namespace for one in told] == [namespace for namespace, _, _ in bare]
+    assert [one for one in references if one.namespace == "git" and not one.is_bare] == [Reference("git", "*", 1)]
+
+
+async def test_a_name_used_above_the_import_of_all_names_is_not_told(sandbox):
+    with anyio.fail_after(60):
+        assert await sandbox.references("print(1)\nfrom tools.git import *") == (Reference("git", "*", 2),)
+
+
+async def test_no_more_than_1000_bare_names_of_10_imports_are_told(sandbox):
+    imports = "".join(f"from tools.s{number} import *\n" for number in range(12))
+    with anyio.fail_after(60):
+        few = await sandbox.references(f"{imports}log()")
+        many = await sandbox.references(imports + "\n".join(f"n{number}" for number in range(600)))
+    assert [one.namespace for one in few if one.is_bare] == [f"s{number}" for number in range(11, 1, -1)]
+    told = [one.namespace for one in many if one.is_bare]
+    assert (told.count("s11"), told.count("s10"), len(told)) == (600, 400, 1_000)
+
+
+async def test_a_long_chain_of_names_takes_no_long_time(sandbox):
+    chain = "\n".join(f"n{number} = n{number - 1}" for number in range(3_000, 0, -1))
+    with anyio.fail_after(60):
+        found = await sandbox.references(f"n0 = tools.git\n{chain}\nn3000.log")
+    assert found == (Reference("git", "log", 3_002),)
+
+
 async def test_a_script_that_does_not_parse_has_a_syntax_error_instead(sandbox):
     with anyio.fail_after(60):
         found = await sandbox.references("from tools import\n")
