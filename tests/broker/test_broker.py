@@ -244,6 +244,37 @@ async def test_a_tool_that_is_not_described_stops_the_script_before_it_starts(op
 @pytest.mark.parametrize(
     "script",
     [
+        "from tools.desk import *\nawait add(a=1)\nawait note(text='x')",
+        "import tools.desk\nd = tools.desk\nawait d.add(a=1)\nawait d.note(text='x')",
+        "import tools as t\nd = t.desk\nawait d.add(a=1)\nawait d.note(text='x')",
+    ],
+)
+async def test_a_tool_that_is_reached_by_another_name_stops_the_script_before_a_call_is_made(opened, script):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["desk.add"])
+        refused = await session.execute_code(script)
+        await session.get_tool_details(["desk.note"])
+        done = await session.execute_code(script)
+    assert (error_of(refused).type, refused.calls) == ("ToolDescriptionRequired", [])
+    assert error_of(refused).message.startswith(
+        "The script was not started: these tools have not been described yet: desk.note (line "
+    )
+    assert (done.outcome, [call.tool for call in done.calls]) == ("completed", ["add", "note"])
+
+
+async def test_a_name_that_a_script_binds_is_no_tool_of_a_server_whose_names_it_imports(opened):
+    script = "from tools.desk import *\ndef note(text): return text\nnote(text='x'), await add(a=1)"
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["desk.add"])
+        done = await session.execute_code(script)
+    assert (done.value, [call.tool for call in done.calls]) == (["x", 3], ["add"])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
         "from tools import desk\nawait desk.add(a=1)",
         "from tools.desk import add\nawait add(a=1)",
         "import tools\nawait tools.desk.add(a=1)",
