@@ -14,6 +14,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import Client
@@ -21,6 +22,9 @@ from mcp.server import MCPServer
 
 from broker import Broker, BrokerServer, Config, Grant, ServerConfig, ServeSettings
 from sandbox import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HOSTILE = Path(__file__).parents[1] / "tests" / "broker" / "servers" / "hostile_upstream.py"
 SETTLE_SECONDS = 20.0
@@ -38,11 +42,26 @@ SCRIPTS = {
     "memory": "x = 'x' * 100\nwhile True: x += x",
     "flood": "while True: print('x' * 10_000)",
     "recursion": "import json\njson.loads('[' * 500_000)",
-    "crash": "(lambda: 0).__code__ = (lambda: 0).__code__.replace(co_code=b'\\xff' * 50)",
-    "dying server": "from tools import dying\nawait dying.echo(text='x')",
+    "crash": "f = lambda: 0\nf.__code__ = f.__code__.replace(co_code=b'\\xff' * 50)\nf()",
     "silent server": "from tools import silent\nawait silent.echo(text='x')",
     "display": "display(b'x' * 50_000, mime_type='image/png')",
 }
+DYING = {"dying server": "from tools import dying\nawait dying.echo(text='x')"}
+OUTCOMES = {
+    "sum": {"completed"},
+    "calls": {"completed"},
+    "raises": {"ZeroDivisionError"},
+    "syntax": {"SyntaxError"},
+    "endless": {"wall_seconds"},
+    "memory": {"MemoryError", "wall_seconds"},
+    "flood": {"output_bytes", "wall_seconds"},
+    "recursion": {"stack", "wall_seconds"},
+    "crash": {"SandboxTrap"},
+    "silent server": {"ToolTimeoutError"},
+    "display": {"completed"},
+    "dying server": {"ToolOutcomeUnknown", "ToolUnavailableError"},
+}
+"""How each may end: completed, with an exception, or at a limit; on a busy machine at that of time."""
 
 
 @dataclass(frozen=True)
@@ -119,36 +138,57 @@ async def soak(seconds: float) -> list[str]:
             names = ["desk.add", "dying.echo", "silent.echo"]
             await client.call_tool("get_tool_details", {"tools": names})
             for _ in range(WARM_ROUNDS):
-                await _round(client)
+                await _round(client, SCRIPTS | DYING)
             await _settled(broker)
             before = Held.now()
-            rounds, began = 0, time.monotonic()
-            while time.monotonic() - began < seconds:
-                await _round(client)
-                rounds += 1
+            end = time.monotonic() + seconds
+            rounds: list[int] = []
+            async with anyio.create_task_group() as tasks:
+                # The calls of a server that dies wait, ever longer, until it is back: the other scripts do not.
+                for scripts in (SCRIPTS, DYING):
+                    tasks.start_soon(_rounds, client, scripts, end, rounds)
             with anyio.move_on_after(SETTLE_SECONDS):
                 await _settled(broker)
                 while Held.now().leaks(before):  # noqa: ASYNC110  # the kernel has no event for it
                     await anyio.sleep(0.5)
             after = Held.now()
-    print(f"{rounds} rounds of {len(SCRIPTS)} scripts; before {before}, after {after}", flush=True)
+    print(f"{sum(rounds)} scripts; before {before}, after {after}", flush=True)
     return after.leaks(before)
 
 
-async def _round(client: Client) -> None:
-    """Run every script once, several at a time; each has to have the outcome that it has."""
+async def _rounds(client: Client, scripts: Mapping[str, str], end: float, counts: list[int]) -> None:
+    """Run these scripts again and again until a time; add how many that were to `counts`."""
+    while time.monotonic() < end:
+        await _round(client, scripts)
+        counts.append(len(scripts) + 1)
 
-    async def run(code: str) -> None:
-        reply = await client.call_tool("execute_code", {"code": code})
-        if reply.structured_content is None or reply.structured_content["outcome"] == "parked":
-            raise RuntimeError(f"no outcome: {reply}")
+
+async def _round(client: Client, scripts: Mapping[str, str]) -> None:
+    """Run every script once, several at a time, each to an outcome that it may have; then a good one.
+
+    Raises:
+        RuntimeError: One ended in another way.
+    """
+
+    async def run(name: str, code: str) -> None:
+        result = (await client.call_tool("execute_code", {"code": code})).structured_content or {}
+        ended = _ended(result)
+        if ended not in OUTCOMES[name]:
+            raise RuntimeError(f"{name} ended with {ended}: {result}")
 
     async with anyio.create_task_group() as tasks:
-        for code in SCRIPTS.values():
-            tasks.start_soon(run, code)
+        for name, code in scripts.items():
+            tasks.start_soon(run, name, code)
     result = await client.call_tool("execute_code", {"code": SCRIPTS["calls"]})
     if result.structured_content["value"] != 20:  # noqa: PLR2004  # its calls
         raise RuntimeError(f"a good script failed: {result}")
+
+
+def _ended(result: dict[str, Any]) -> str:
+    """Return how a run ended, in one word of `OUTCOMES`."""
+    if result.get("error"):
+        return str(result["error"]["type"])
+    return str(result["stopped"]["limit"] if result.get("stopped") else result.get("outcome"))
 
 
 async def _settled(broker: Broker) -> None:
