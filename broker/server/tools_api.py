@@ -100,6 +100,8 @@ class _Api:
         return _page(self._broker.tiers.summaries(name, **numbers, cursor=request.query_params.get("cursor")))
 
     async def tool(self, request: Request) -> Response:
+        if not request.path_params["tool"]:
+            raise _NotFoundError("There is nothing at this path. Write it without the slash at its end.")
         name = f"{request.path_params['server']}.{request.path_params['tool']}"
         try:
             return await self._definition(name)

@@ -70,7 +70,8 @@ class ToolsMode:
         """Offer the tools of an entered broker, below `head`: what the server itself lists, the three when None."""
         self._broker = broker
         self._head = {tool["name"]: tool for tool in (map(_head_tool, _HEAD) if head is None else head)}
-        self.workflow = WORKFLOW if head is None else SCRIPTS_WORKFLOW
+        self._is_in_scripts = head is not None
+        self.workflow = SCRIPTS_WORKFLOW if self._is_in_scripts else WORKFLOW
         """How tools get from the resource to a call, as its description says."""
         self._names = OfferedNames(broker.catalog, self._head)
 
@@ -109,8 +110,9 @@ class ToolsMode:
     async def read(self, session: Session, selection: Selection) -> dict[str, Any]:
         """Describe the tools that a read asks for and return the document of the resource: an entry for each name."""
         await self._broker.wait_until_settled(SETTLE_SECONDS)
-        offered = self._names.by_tool()
-        available = list(offered.values())
+        # Where scripts call the tools, searches and stubs name them by their qualified names.
+        offered = {} if self._is_in_scripts else self._names.by_tool()
+        available = [offered.get(tool.qualified_name, tool.qualified_name) for tool in self._broker.catalog.tools]
         wanted = self._told_apart(selection.tools)
         if not wanted:
             return missing_selection(available)
@@ -202,10 +204,12 @@ class ToolsMode:
         qualified = self._names.qualified(name)
         try:
             return await session.call_directly(qualified, arguments, on_progress=on_progress)
-        except UnknownToolError:
+        except UnknownToolError as error:
             # A lazy server may have been connected for this, and now it is known what it calls its tools.
             if (now := self._names.qualified(name)) == qualified:
-                raise
+                raise UnknownToolError(
+                    name, error.suggestions, is_ambiguous=error.is_ambiguous, is_withdrawn=error.is_withdrawn
+                ) from None
             return await session.call_directly(now, arguments, on_progress=on_progress)
 
     def unknown(self, error: UnknownToolError) -> str:

@@ -57,12 +57,14 @@ def woken_for_nothing(status: ServerStatus) -> str:
     )
 
 
-def down(status: ServerStatus) -> str:
-    """Return that a server is not available, and which of its tools were searched all the same."""
+def down(status: ServerStatus, *, is_alone: bool = False) -> str:
+    """Return that a server is not available, and what was searched all the same; `is_alone` where no other was."""
     name = one_line(status.name, _NAME_CHARACTERS)
     problem = one_line(HostPaths().hidden(status.problem or ""), _DOWN_CHARACTERS)
-    held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
     again = f'Search with server="{name}" to see whether it is back.'
+    held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
+    if is_alone and not status.tool_count:
+        held, again = "its tools are not known, and no others", "Search again to see whether it is back."
     return f"{name} is not available: {problem}; {held} were searched. {again}"
 
 

@@ -289,9 +289,12 @@ def next_page(cursor: str) -> str:
 
 
 def no_resource(uri: str) -> str:
-    """Return that there is no such resource."""
+    """Return that there is no such resource, and which one may have been meant."""
+    none = f"There is no resource {json.dumps(uri[:200])}."
+    if "/runs" not in uri:
+        return f"{none} Descriptions of tools are at resource:///tool_descriptions?tools=NAME1,NAME2."
     return (
-        f"There is no resource {json.dumps(uri[:200])}. A run's output is kept for a while, for whoever ran it. "
+        f"{none} A run's output is kept for a while, for whoever ran it. "
         "If you still need it, run a script that reads it again and prints less."
     )
 

@@ -134,7 +134,8 @@ class Finder:
     def _about_servers(self, asked: Iterable[str]) -> Iterator[str]:
         statuses = [self._upstreams[name].status for name in asked if name in self._upstreams]
         down = [status for status in statuses if status.problem]
-        yield from map(search_texts.down, down[: search_texts.NAMED])
+        for status in down[: search_texts.NAMED]:
+            yield search_texts.down(status, is_alone=len(statuses) == 1)
         if len(down) > search_texts.NAMED:
             yield search_texts.more_down([status.name for status in down[search_texts.NAMED :]])
         slow = [status.name for status in statuses if status.state == "connecting" and not status.problem]

@@ -168,6 +168,7 @@ CASES = {
     "next_categories": lambda name: tool_texts.next_categories("abc"),  # noqa: ARG005
     "next_page": lambda name: tool_texts.next_page("abc"),  # noqa: ARG005
     "no_resource": tool_texts.no_resource,
+    "no_resource of a run": lambda name: tool_texts.no_resource(f"resource:///runs/{name}/output?offset=0"),
     "interrupted": lambda name: run_texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),
     "not_resumed": run_texts.not_resumed,
 }
@@ -303,6 +304,7 @@ OTHERS = {
     "unknown category": lambda name: unknown_name("category", name, ["issues", "mail"]),
     "woken_for_nothing": lambda name: search_texts.woken_for_nothing(status(name, tool_count=9)),
     "down": lambda name: search_texts.down(status(name, problem=f"it ended: {name}", tool_count=9)),
+    "down, never seen, alone": lambda name: search_texts.down(status(name, problem=f"it ended: {name}"), is_alone=True),
     "down, never seen": lambda name: search_texts.down(status(name, problem=f"it ended: {name}")),
     "more_down": lambda name: search_texts.more_down([name] * 40),
     "more_down, one": lambda name: search_texts.more_down([name]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 
@@ -162,6 +163,14 @@ async def test_a_resource_that_is_not_there_is_named(connected, mode, uri):
         with pytest.raises(MCPError, match="There is no resource") as caught:
             await client.read_resource(uri)
     assert caught.value.code == (-32602 if mode == "auto" else -32002)
+
+
+async def test_a_mistyped_name_of_the_descriptions_is_told_the_right_one_and_unknown_tools_those_of_scripts(connected):
+    async with connected() as client:
+        with pytest.raises(MCPError, match=r"are at resource:///tool_descriptions\?tools=NAME1,NAME2"):
+            await client.read_resource("resource:///tool_description?tools=desk.add")
+        read = await client.read_resource("resource:///tool_descriptions?tools=desk.ad")
+        assert json.loads(read.contents[0].text)["desk.ad"]["available_tools"][0] == "desk.add"
 
 
 async def test_progress_counts_the_calls(connected):

@@ -219,7 +219,7 @@ async def test_of_a_tool_that_its_server_has_withdrawn_that_is_said(offered, bro
         for name in ("add", "desk.add", "desk__add"):
             with pytest.raises(MCPError) as caught:
                 await client.call_tool(name, {"a": 1})
-            said = f'There is no tool "{name.replace("__", ".")}" {why} Nothing was executed.'
+            said = f'There is no tool "{name}" {why} Nothing was executed.'
             assert caught.value.error.message.startswith(said)
             assert (await read(client, name))[name]["error"].startswith(f"There is no tool '{name}' {why}")
         catalog.replace("desk", [gone, *others])

@@ -73,6 +73,16 @@ async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(d
         )
 
 
+async def test_a_search_of_one_server_that_is_down_does_not_say_that_others_were_searched(desk, faulty):
+    async with Broker(Config(servers={"gone": faulty("exits")}), servers={"desk": desk}) as broker:
+        page = await broker.session().search(SearchRequest(query="note", filters=Filters(servers=("gone",))))
+        assert page.tools == ()
+        (said,) = page.notes
+        assert said.endswith(
+            "; its tools are not known, and no others were searched. Search again to see whether it is back."
+        )
+
+
 async def test_of_many_servers_that_are_down_all_are_named_and_a_search_of_one_says_why(faulty):
     async with Broker(Config(servers={f"gone{number}": faulty("exits") for number in range(7)})) as broker:
         session = broker.session()
