@@ -201,6 +201,9 @@ async def test_a_broken_image_is_not_displayed(opened, block):
 async def test_a_whole_one_is(opened, block):
     async with opened(tools_call=blocks(block)) as broker:
         ended = await run(broker, SHOW)
+    if "resource" in block:
+        text = f"[text of raw]\n{block['resource']['text']}"
+        block = {**block, "resource": {**block["resource"], "text": text}}
     assert (ended.displayed, ended.not_displayed) == ([block], 0)
 
 
