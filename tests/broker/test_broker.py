@@ -241,26 +241,107 @@ async def test_a_tool_that_is_not_described_stops_the_script_before_it_starts(op
     assert done.outcome == "completed"
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "from tools.desk import *\nawait add(a=1)\nawait note(text='x')",
-        "import tools.desk\nd = tools.desk\nawait d.add(a=1)\nawait d.note(text='x')",
-        "import tools as t\nd = t.desk\nawait d.add(a=1)\nawait d.note(text='x')",
-    ],
-)
-async def test_a_tool_that_is_reached_by_another_name_stops_the_script_before_a_call_is_made(opened, script):
+ADD_FIRST = "from tools import desk\nawait desk.add(a=1)\n"
+
+NAMED_IN_PLAIN_SIGHT = {
+    "a server under another name": "from tools import desk\nd = desk\nawait d.add(a=1)\nawait d.note(text='x')",
+    "a module under another name": "import tools.desk as d\nawait d.add(a=1)\nawait d.note(text='x')",
+    "an imported server": "from tools import desk as d\nawait d.add(a=1)\nawait d.note(text='x')",
+    "imported tools": "from tools.desk import add as a, note as n\nawait a(a=1)\nawait n(text='x')",
+    "a server of a module": "import tools.desk\nd = tools.desk\nawait d.add(a=1)\nawait d.note(text='x')",
+    "a server of a renamed module": "import tools as t\nd = t.desk\nawait d.add(a=1)\nawait d.note(text='x')",
+    "a name of a name": "from tools import desk\nc = desk\nd = c\nawait c.add(a=1)\nawait d.note(text='x')",
+    "two names at once": "from tools import desk\nc = d = desk\nawait c.add(a=1)\nawait d.note(text='x')",
+    "a name with a type": "import typing\nd: typing.Any = desk\nawait desk.add(a=1)\nawait d.note(text='x')",
+    "a name in an expression": "await desk.add(a=1)\nawait (d := desk).note(text='x')",
+    "a tool under another name": "from tools import desk\nn = desk.note\nawait desk.add(a=1)\nawait n(text='x')",
+    "tools in a tuple": "a, n = desk.add, desk.note\nawait a(a=1)\nawait n(text='x')",
+    "a loop over tools": "for f, k in ((desk.add, {'a': 1}), (desk.note, {'text': 'x'})):\n    await f(**k)",
+    "a name in a function": "async def f():\n    d = desk\n    await d.note(text='x')\nawait desk.add(a=1)\nawait f()",
+    "an import in a function": (
+        "from tools import desk\nasync def f():\n    from tools import desk as d\n    await d.note(text='x')\n"
+        "await desk.add(a=1)\nawait f()"
+    ),
+    "a name in a class": "class C:\n    d = desk\n    n = d.note\nawait desk.add(a=1)\nawait C.n(text='x')",
+    "a comprehension": "d = desk\nawait desk.add(a=1)\n[await d.note(text=t) for t in 'x']",
+    "a lambda": "d = desk\nf = lambda t: d.note(text=t)\nawait desk.add(a=1)\nawait f('x')",
+    "all names": "from tools.desk import *\nawait add(a=1)\nawait note(text='x')",
+    "all names, in a function": (
+        "from tools.desk import *\nasync def f():\n    await note(text='x')\nawait add(a=1)\nawait f()"
+    ),
+    "all names, after those of a module": (
+        "from math import *\nfrom tools.desk import *\nawait add(a=1)\nawait note(text='x')"
+    ),
+}
+
+NAMED_OUT_OF_SIGHT = {
+    "an argument": "async def f(d):\n    await d.note(text='x')\nawait f(desk)",
+    "an attribute": "class C:\n    d = desk\nawait C.d.note(text='x')",
+    "a container": "await {'d': desk}['d'].note(text='x')",
+    "a loop over servers": "for d in [desk]:\n    await d.note(text='x')",
+    "a comprehension over servers": "[await d.note(text='x') for d in [desk]]",
+    "a computed name": "await getattr(desk, 'no' + 'te')(text='x')",
+    "a name as text": "await getattr(desk, 'note')(text='x')",
+    "a name with another value": "d = None\nd = desk\nawait d.note(text='x')",
+    "a name of an argument elsewhere": "def f(d):\n    return d\nd = desk\nawait d.note(text='x')",
+    "a server in a tuple": "d, e = desk, 1\nawait d.note(text='x')",
+    "a choice": "d = desk if desk else None\nawait d.note(text='x')",
+    "a result": "def f():\n    return desk\nawait f().note(text='x')",
+    "an imported text": "import importlib\nawait importlib.import_module('tools.desk').note(text='x')",
+    "all names, before those of a module": "from tools.desk import *\nfrom math import *\nawait note(text='x')",
+}
+
+
+@pytest.mark.parametrize("way", NAMED_IN_PLAIN_SIGHT)
+async def test_tools_reached_by_another_name_stop_the_script_before_a_call_is_made(opened, way):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("*")])
+        refused = [await session.execute_code(NAMED_IN_PLAIN_SIGHT[way])]
+        await session.get_tool_details(["desk.add"])
+        refused.append(await session.execute_code(NAMED_IN_PLAIN_SIGHT[way]))
+        await session.get_tool_details(["desk.note"])
+        done = await session.execute_code(NAMED_IN_PLAIN_SIGHT[way])
+    assert [(error_of(one).type, one.calls) for one in refused] == [("ToolDescriptionRequired", [])] * 2
+    messages = [error_of(one).message for one in refused]
+    assert all(one.startswith("The script was not started: these tools have not been described") for one in messages)
+    named = [set(re.findall(r"desk\.\w+(?= \(line)", message)) for message in messages]
+    assert named == [{"desk.add", "desk.note"}, {"desk.note"}]
+    assert (done.outcome, [call.tool for call in done.calls]) == ("completed", ["add", "note"])
+
+
+@pytest.mark.parametrize("way", NAMED_OUT_OF_SIGHT)
+async def test_a_tool_reached_out_of_sight_is_refused_when_it_is_called(opened, way):
+    script = ADD_FIRST + NAMED_OUT_OF_SIGHT[way]
     async with opened() as broker:
         session = broker.session(grants=[Grant("*")])
         await session.get_tool_details(["desk.add"])
         refused = await session.execute_code(script)
         await session.get_tool_details(["desk.note"])
         done = await session.execute_code(script)
-    assert (error_of(refused).type, refused.calls) == ("ToolDescriptionRequired", [])
+    assert (error_of(refused).type, [call.tool for call in refused.calls]) == ("ToolDescriptionRequired", ["add"])
     assert error_of(refused).message.startswith(
-        "The script was not started: these tools have not been described yet: desk.note (line "
+        "desk.note has not been described yet, so it cannot be called. Fetch it first: "
+        'get_tool_details({"tools": ["desk.note"]})'
     )
     assert (done.outcome, [call.tool for call in done.calls]) == ("completed", ["add", "note"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "def g():\n    d = tools.desk\ndef f():\n    d = Pad()\n    return d.note(text='x')",
+        "d = tools.desk\ndef f(d=Pad()):\n    return d.note(text='x')",
+        "d = tools.desk\ndef f():\n    return [d.note(text='x') for d in [Pad()]]",
+        "def f():\n    desk = Pad()\n    return desk.note(text='x')",
+    ],
+)
+async def test_a_name_that_also_means_something_else_asks_for_no_description(opened, names):
+    script = f"class Pad:\n    def note(self, text): return text\n{names}\nawait tools.desk.add(a=1)\nf()"
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["desk.add"])
+        done = await session.execute_code(script, check="off")
+    assert (done.outcome, [call.tool for call in done.calls]) == ("completed", ["add"])
 
 
 async def test_a_name_that_a_script_binds_is_no_tool_of_a_server_whose_names_it_imports(opened):
