@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.transport_security import TransportSecurityMiddleware
 from starlette.responses import JSONResponse, Response
@@ -16,6 +17,7 @@ from starlette.routing import Route, request_response
 
 from broker.errors import SearchError, UnavailableError, UnknownToolError
 from broker.server.tools_mode import SETTLE_SECONDS
+from broker.tiers import token_counter
 from broker.tiers.pages import compact
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def tools_routes(broker: Broker, security: TransportSecuritySettings, scopes: Se
             if refused := await guard.validate_request(request):
                 return refused
             await broker.wait_until_settled(SETTLE_SECONDS)
+            await anyio.to_thread.run_sync(token_counter)  # takes a second the first time
             return await _told(answer, request)
 
         endpoint: Any = guarded
@@ -97,7 +100,8 @@ class _Api:
         numbers = {
             key: _number(key, request.query_params[key]) for key in ("page", "page_size") if key in request.query_params
         }
-        return _page(self._broker.tiers.summaries(name, **numbers, cursor=request.query_params.get("cursor")))
+        cursor = request.query_params.get("cursor")
+        return _page(await self._broker.tiers.read_summaries(name, **numbers, cursor=cursor))
 
     async def tool(self, request: Request) -> Response:
         if not request.path_params["tool"]:

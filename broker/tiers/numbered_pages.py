@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from broker.tiers.items import summary_item
 from broker.tiers.pages import Tier, cost_of, room_of_items
 from broker.tiers.statistics import ToolStatistics
+from sandbox.pace import PACE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from broker.tiers.statistics import CallStatistics
     from broker.tiers.tokens import TokenCounter
@@ -27,7 +28,7 @@ _MOST_COSTS = 20_000
 
 
 class NumberedPages:
-    """The numbered pages of any tools. Reading the last of 5,000 takes up to a second the first time, then 20 ms."""
+    """The numbered pages of any tools. Finding the last of 5,000 takes up to a second the first time, then 20 ms."""
 
     def __init__(self, statistics: CallStatistics) -> None:
         """Start with nothing measured."""
@@ -36,24 +37,37 @@ class NumberedPages:
 
     def places(self, entries: Sequence[CatalogEntry], page: int, page_size: int, counter: TokenCounter) -> range:
         """Return which of these tools are on a page, counted from 1; none where there are fewer pages."""
+        places = range(0)
+        for places in self._found_so_far(entries, page, page_size, counter):  # noqa: B007 - the last one is the page's
+            pass
+        return places
+
+    async def places_in_turns(
+        self, entries: Sequence[CatalogEntry], page: int, page_size: int, counter: TokenCounter
+    ) -> range:
+        """Return the same, and give others a turn of the event loop every millisecond."""
+        places = range(0)
+        for places in self._found_so_far(entries, page, page_size, counter):  # noqa: B007 - the last one is the page's
+            await PACE.keep()
+        return places
+
+    def _found_so_far(
+        self, entries: Sequence[CatalogEntry], page: int, page_size: int, counter: TokenCounter
+    ) -> Iterator[range]:
+        """Yield after each tool that is measured what the page would be if it ended there; at last the page."""
         room = room_of_items(Tier.SUMMARIES, len(entries), counter)
         start = end = 0
         for _ in range(page):
-            start, end = end, self._end(entries, end, page_size, room, counter)
+            start, left = end, room
+            while end < min(start + page_size, len(entries)):
+                left -= min(self._cost(entries[end], counter), room)  # what is larger than a page is shortened to it
+                if left < 0:
+                    break
+                end += 1
+                yield range(start, end)
             if start == end:
                 break
-        return range(start, end)
-
-    def _end(
-        self, entries: Sequence[CatalogEntry], start: int, page_size: int, room: int, counter: TokenCounter
-    ) -> int:
-        most = min(start + page_size, len(entries))
-        left = room
-        for place in range(start, most):
-            left -= min(self._cost(entries[place], counter), room)  # what is larger than a page is shortened to it
-            if left < 0:
-                return place
-        return most
+        yield range(start, end)
 
     def _cost(self, entry: CatalogEntry, counter: TokenCounter) -> int:
         was_called = self._statistics.of(entry.spec.server, entry.spec.name).calls > 0

@@ -124,7 +124,22 @@ class Tiers:
             SearchError: There is no such category, page or cursor.
         """
         entries = self._hottest(self._members(category))
-        return self.summaries_of(entries, of=f"category {category}", page=page, page_size=page_size, cursor=cursor)
+        return self.summaries_of(entries, of=_of(category), page=page, page_size=page_size, cursor=cursor)
+
+    async def read_summaries(
+        self, category: str, *, page: int = 1, page_size: int = PAGE_SIZE, cursor: str | None = None
+    ) -> TierPage:
+        """Return the same as `summaries`; others have turns of the event loop while the pages before are measured.
+
+        Raises:
+            SearchError: There is no such category, page or cursor.
+        """
+        entries = self._hottest(self._members(category))
+        _check_numbers(page, page_size)
+        places = None
+        if cursor is None:
+            places = await self._numbered.places_in_turns(entries, page, page_size, self.counter)
+        return self._summaries(entries, places, of=_of(category), page_size=page_size, cursor=cursor)
 
     def summaries_of(
         self,
@@ -140,17 +155,17 @@ class Tiers:
         Raises:
             SearchError: There is no such page or cursor.
         """
-        for what, number, most in (("page", page, _PAGE_LIMIT), ("page_size", page_size, _MOST_PER_PAGE)):
-            if type(number) is not int or not 1 <= number <= most:
-                raise SearchError(
-                    f"The {what} {str(number)[:40]} cannot be used. Give a whole number from 1 to {most}."
-                )
+        _check_numbers(page, page_size)
+        places = self._numbered.places(entries, page, page_size, self.counter) if cursor is None else None
+        return self._summaries(entries, places, of=of, page_size=page_size, cursor=cursor)
 
+    def _summaries(
+        self, entries: Sequence[CatalogEntry], places: range | None, *, of: str, page_size: int, cursor: str | None
+    ) -> TierPage:
         def item(place: int) -> dict[str, Any]:
             spec = entries[place].spec
             return summary_item(entries[place], self._statistics.of(spec.server, spec.name))
 
-        places = self._numbered.places(entries, page, page_size, self.counter) if cursor is None else None
         return self._page(Tier.SUMMARIES, item, len(entries), page_size, cursor, places=places, of=of)
 
     def full(self, entries: Sequence[CatalogEntry], cursor: str | None = None) -> TierPage:
@@ -245,3 +260,13 @@ class Tiers:
 
     def _hottest(self, entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
         return sorted(entries, key=lambda entry: -self._scores.of(entry).score)
+
+
+def _of(category: str) -> str:
+    return f"category {category}"
+
+
+def _check_numbers(page: int, page_size: int) -> None:
+    for what, number, most in (("page", page, _PAGE_LIMIT), ("page_size", page_size, _MOST_PER_PAGE)):
+        if type(number) is not int or not 1 <= number <= most:
+            raise SearchError(f"The {what} {str(number)[:40]} cannot be used. Give a whole number from 1 to {most}.")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 from mcp.server import MCPServer
 
 from broker import Broker, Config, ServerConfig
+from broker.disclosure.settings import CategorySettings, DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
 from broker.server.http import Address, http_app
 
@@ -83,6 +86,33 @@ async def test_numbered_pages_of_a_category_have_each_of_its_tools(large_tools, 
     assert shown == [f"large.tool_{number:02}" for number in range(29)]
     assert {page["total"] for page in pages} == {29}
     assert [page["next_cursor"] is None for page in pages[:-1]] == [*[False] * (len(pages) - 2), True]
+
+
+async def test_others_have_turns_while_the_pages_before_a_numbered_one_are_measured(desk_server):
+    config = Config(disclosure=DisclosureSettings(categories={"all": CategorySettings(tools=("*",))}))
+    turns = 0
+
+    async def take_turns():
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with Broker(config, servers={"desk": desk_server}, opens_sandbox=False) as broker:
+        one = broker.catalog.lookup("desk.add").spec
+        broker.catalog.replace("desk", [replace(one, name=f"add_{number:04}") for number in range(5_000)])
+        app = http_app(BrokerServer(broker, ServeSettings()), ADDRESS)
+        base = "http://127.0.0.1:8000/api/v1/tools"
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client:
+            await client.get("/category/all")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(take_turns)
+                await anyio.lowlevel.checkpoint()
+                deep = await client.get("/category/all?page=90&page_size=50")
+                tasks.cancel_scope.cancel()
+        assert turns > 20  # a turn a millisecond; an answer alone is one of a few
+        assert deep.json() == broker.tiers.summaries("all", page=90, page_size=50).to_json()
+        assert len(deep.json()["tools"]) == 50
 
 
 @pytest.mark.parametrize("path", ["/desk", "/category"])
