@@ -18,6 +18,7 @@ from broker.tiers.numbered_pages import NumberedPages
 from broker.tiers.pages import BUDGETS, Tier, TierPage, compact, page_of, room_of
 from broker.tiers.tokens import token_counter
 from codegen.plain_text import few, one_line
+from sandbox.pace import PACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,8 +135,12 @@ class Tiers:
         Raises:
             SearchError: There is no such category, page or cursor.
         """
-        entries = self._hottest(self._members(category))
+        members = self._members(category)
         _check_numbers(page, page_size)
+        await PACE.keep()  # to group the tools, and to rank them, takes long after a change of theirs
+        self._scores.ranked()
+        await PACE.keep()
+        entries = self._hottest(members)
         places = None
         if cursor is None:
             places = await self._numbered.places_in_turns(entries, page, page_size, self.counter)

@@ -123,7 +123,7 @@ class Categories:
         self._of = {}
         self._words = {}
         for server in self._catalog.namespaces:
-            for entry, derived in _derived(server, self._catalog.of_server(server)).items():
+            for entry, derived in _derived(server, self._catalog.of_server(server)):
                 name = entry.qualified_name
                 said = tuple(category for category, patterns in self._patterns.items() if _matches(name, patterns))
                 self._of[name] = said or (self._groups.get(server, derived),)
@@ -143,14 +143,17 @@ def _may_match(server: str, pattern: str) -> bool:
     return any(fnmatchcase(f"{server}.", pattern[:end]) for end in range(1, len(pattern) + 1))
 
 
-def _derived(server: str, entries: Sequence[CatalogEntry]) -> dict[CatalogEntry, str]:
+def _derived(server: str, entries: Sequence[CatalogEntry]) -> list[tuple[CatalogEntry, str]]:
     if len(entries) < LARGE_SERVER:
-        return dict.fromkeys(entries, server)
-    named = {entry: words(entry.spec.name) for entry in entries}
-    depth = _common(list(named.values()))
-    first = {entry: parts[depth] if len(parts) > depth else _OTHER for entry, parts in named.items()}
-    counts = Counter(first.values())
-    return {entry: f"{server}/{word if counts[word] >= _LEAST else _OTHER}" for entry, word in first.items()}
+        return [(entry, server) for entry in entries]
+    named = [words(entry.spec.name) for entry in entries]
+    depth = _common(named)
+    first = [parts[depth] if len(parts) > depth else _OTHER for parts in named]
+    counts = Counter(first)
+    return [
+        (entry, f"{server}/{word if counts[word] >= _LEAST else _OTHER}")
+        for entry, word in zip(entries, first, strict=True)
+    ]
 
 
 def _telling(entries: Sequence[CatalogEntry]) -> tuple[str, ...]:
