@@ -321,6 +321,17 @@ class Broker:
         )
         return await of_no_session.whole(name)
 
+    def take_fetch(self, caller: str) -> float:
+        """Take one of the fetches of descriptions that a caller of this broker's servers has in all its sessions.
+
+        Return 0, or the seconds to wait if none is left. Callers that nobody authenticated have the empty name.
+
+        Raises:
+            TypeError: The caller's name is no text.
+        """
+        check_texts(caller=caller)
+        return self._shelf.fetch_rates.take(caller, anyio.current_time())
+
     async def wake_category(self, name: str) -> None:
         """Connect the lazy servers that may have tools of a category and were never connected, as a search in it does.
 

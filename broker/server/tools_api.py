@@ -1,12 +1,13 @@
 """The tiers of tools over plain HTTP: `GET /api/v1/tools/…`, behind the authentication of the MCP endpoint.
 
 Above: http.py. Below: the broker's tiers. A read describes nothing to any session; it shows what the budgets allow. One
-tool is shown with its full definition, which its server may be connected and asked for; the lazy servers of a category
-are connected when its tools are read.
+tool is shown with its full definition, which its server may be connected and asked for: that is one of its caller's
+fetches of descriptions. The lazy servers of a category are connected when its tools are read.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -16,7 +17,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, request_response
 
 from broker.errors import SearchError, UnavailableError, UnknownToolError
+from broker.server.identity import principal_of_request
 from broker.server.tools_mode import SETTLE_SECONDS
+from broker.texts import description_texts
 from broker.tiers import token_counter
 from broker.tiers.pages import compact
 
@@ -36,6 +39,10 @@ _NUMBER_DIGITS = 9
 
 class _NotFoundError(Exception):
     """There is nothing of this name; `args[0]` says what there is."""
+
+
+class _TooManyFetchesError(Exception):
+    """The caller has fetched too many definitions; `args[0]` says how many seconds to wait."""
 
 
 def tools_routes(broker: Broker, security: TransportSecuritySettings, scopes: Sequence[str] | None) -> list[Route]:
@@ -73,6 +80,10 @@ async def _told(answer: Callable[[Request], Awaitable[Response]], request: Reque
         return JSONResponse({"error": str(error)}, status_code=404)
     except UnavailableError as error:
         return JSONResponse({"error": str(error)}, status_code=503)
+    except _TooManyFetchesError as error:
+        seconds = math.ceil(error.args[0])
+        said = f"{description_texts.fetched_too_often(seconds)}."
+        return JSONResponse({"error": said}, status_code=429, headers={"Retry-After": str(seconds)})
 
 
 class _Api:
@@ -88,6 +99,8 @@ class _Api:
     async def category(self, request: Request) -> Response:
         name = request.path_params["name"]
         await self._broker.wake_category(name)
+        if name not in self._broker.categories.members() and self._broker.catalog.server_of("category") is None:
+            raise _NotFoundError(self._broker.categories.unknown(name))
         if name not in self._broker.categories.members():
             # The path of a tool too, where a server is called `category`; what both have the name of is the category.
             tool = f"category.{name}"
@@ -113,6 +126,8 @@ class _Api:
             raise _NotFoundError(str(error)) from None
 
     async def _definition(self, name: str) -> Response:
+        if (wait := self._broker.take_fetch(principal_of_request())) > 0:
+            raise _TooManyFetchesError(wait)
         page = self._broker.tiers.full([await self._broker.read_tool(name)])
         (item,) = page.items
         return _counted(item, self._broker.tiers.counter.count(compact(item)), page)

@@ -309,6 +309,46 @@ async def test_a_token_is_asked_for_where_the_server_has_tokens(reached, path):
         assert (await client.get(path)).status_code == (404 if path.endswith("none") else 200)
 
 
+TOKENS = {"ada": "a" * 32, "bob": "b" * 32}
+
+
+@pytest.fixture
+def limited(desk_server, named_category):
+    """What an HTTP client of the application with two fetches a minute is answered, as the holder of a token."""
+
+    @asynccontextmanager
+    async def reach():
+        config = Config(disclosure=DisclosureSettings(fetches_per_minute=2))
+        servers = {"desk": desk_server, "category": named_category}
+        with anyio.fail_after(60):
+            async with Broker(config, servers=servers, opens_sandbox=False) as broker:
+                server = BrokerServer(broker, ServeSettings(tokens=TOKENS))
+                transport = httpx2.ASGITransport(app=http_app(server, ADDRESS))
+                base = "http://127.0.0.1:8000/api/v1/tools"
+                async with httpx2.AsyncClient(transport=transport, base_url=base) as client:
+
+                    async def get(path, name="ada"):
+                        return await client.get(path, headers={"authorization": f"Bearer {TOKENS[name]}"})
+
+                    yield get
+
+    return reach
+
+
+@pytest.mark.parametrize("path", ["/desk/add", "/category/add"])
+async def test_a_definition_takes_from_the_fetches_of_its_caller_and_a_page_does_not(limited, path):
+    async with limited() as get:
+        assert [(await get("/desk/add")).status_code for _ in range(2)] == [200, 200]
+        refused = await get(path)
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["retry-after"]) <= 30
+        seconds = refused.headers["retry-after"]
+        assert refused.json() == {"error": f"Too many descriptions were fetched; try again in {seconds} s."}
+        for page in ("/hot", "/categories", "/category/desk"):
+            assert (await get(page)).status_code == 200
+        assert (await get(path, "bob")).status_code == 200
+
+
 async def test_a_page_of_another_site_cannot_read_the_tools(reached):
     async with reached(host="evil.example:8000") as client:
         assert (await client.get("/hot")).status_code == 421

@@ -111,6 +111,25 @@ async def test_a_caller_with_a_token_fetches_no_more_by_other_sessions_and_takes
             assert await fetched(bob)
 
 
+async def test_a_definition_read_over_plain_http_is_a_fetch_of_the_same_caller(desk_server, listening):
+    config = Config(disclosure=DisclosureSettings(fetches_per_minute=2))
+    with anyio.fail_after(60):
+        async with Broker(config, servers={"desk": desk_server}, opens_sandbox=False) as broker:
+            server = BrokerServer(broker, ServeSettings(mode="tools", tokens=TOKENS))
+            headers = {"Authorization": f"Bearer {TOKENS['ada']}"}
+            async with (
+                listening(server) as url,
+                httpx2.AsyncClient(headers=headers, timeout=60) as http,
+                connected_as(url, TOKENS["ada"], "2026-07-28") as ada,
+                connected_as(url, TOKENS["bob"], "2026-07-28") as bob,
+            ):
+                path = f"{url.removesuffix('/mcp')}/api/v1/tools/desk/add"
+                assert (await http.get(path)).status_code == 200
+                assert [await fetched(ada) for _ in range(2)] == [True, False]
+                assert (await http.get(path)).status_code == 429
+                assert await fetched(bob)
+
+
 async def test_callers_without_tokens_share_one_rate_in_either_era(holder):
     async with holder({}, fetches_per_minute=3) as client_of:
         async with client_of("anybody") as one:
