@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
+_NUMBER_BYTES = 4
+_MOST_SQUARED = 1.01
 _FUSION_CONSTANT = 10.0
 MEANING_WEIGHT = 0.5
 """What the ranking of a small model counts against that by words, found on half of the benchmark's queries."""
@@ -101,34 +103,47 @@ class VectorIndex:
     async def rank(
         self, query: str, specs: Sequence[ToolSpec], *, admits: Callable[[ToolSpec], bool] | None = None
     ) -> list[ToolSpec]:
-        """Return all these tools, the nearest first; embeds those that were not embedded before."""
+        """Return all these tools, the nearest first; embeds those that were not embedded before.
+
+        Raises:
+            SearchError: The embedder failed, or another model under the same name has embedded these tools.
+        """
         if not specs:
             return []
-        await self._hold(tuple(specs))
         (vector,) = await self._embedded([query[:QUERY_CHARACTERS]])
-        if vector.shape[0] != self._rows.shape[1]:
-            raise SearchError(search_texts.different_lengths(self._embedder.model))
+        await self._hold(tuple(specs), len(vector))
         order = self._numpy.argsort(-(self._rows @ vector), kind="stable")
         ranked = (self._specs[number] for number in order)
         return [spec for spec in ranked if admits is None or admits(spec)]
 
-    async def _hold(self, specs: tuple[ToolSpec, ...]) -> None:
-        if self._rows is not None and _same(specs, self._specs):
+    async def _hold(self, specs: tuple[ToolSpec, ...], length: int) -> None:
+        if self._rows is not None and _same(specs, self._specs) and self._rows.shape[1] == length:
             return
         model = self._embedder.model
-        held = {spec.digest: self._store.get(model, spec.digest) for spec in specs}
-        missing = [spec for spec in specs if held[spec.digest] is None]
+        kept = {spec.digest: row for spec in specs if (row := self._kept(model, spec.digest)) is not None}
+        held = {digest: row for digest, row in kept.items() if len(row) == length}
+        if kept and not held:  # to embed all anew would have two models of one name do so by turns
+            raise SearchError(search_texts.different_lengths(model))
+        missing = [spec for spec in specs if spec.digest not in held]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
             rows = await self._embedded([embedded_text(spec) for spec in batch])
-            vectors = {spec.digest: row.tobytes() for spec, row in zip(batch, rows, strict=True)}
-            self._store.put(model, vectors)
-            held.update(vectors)
-        packed = [self._numpy.frombuffer(held[spec.digest], dtype="<f4") for spec in specs]
-        if len({len(row) for row in packed}) > 1:
-            raise SearchError(search_texts.different_lengths(model))
-        self._rows = self._numpy.stack(packed)
+            if rows.shape[1] != length:
+                raise SearchError(search_texts.different_lengths(model))
+            embedded = {spec.digest: row for spec, row in zip(batch, rows, strict=True)}
+            self._store.put(model, {digest: row.tobytes() for digest, row in embedded.items()})
+            held.update(embedded)
+        self._rows = self._numpy.stack([held[spec.digest] for spec in specs])
         self._specs = specs
+
+    def _kept(self, model: str, digest: str) -> Any:
+        """Return a vector of the store; None if there is none, or what is there cannot be one that `_unit` has made."""
+        kept = self._store.get(model, digest)
+        if not kept or len(kept) % _NUMBER_BYTES:
+            return None
+        row = self._numpy.frombuffer(kept, dtype="<f4")
+        with self._numpy.errstate(all="ignore"):
+            return row if row @ row <= _MOST_SQUARED else None  # not so of what is not finite
 
     async def _embedded(self, texts: list[str]) -> Any:
         try:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import struct
 from zlib import crc32
 
 import pytest
@@ -73,7 +74,7 @@ async def test_each_definition_is_embedded_once():
     search.replace("git", [*TOOLS["git"], tool("git", "git_push")])
     embedder.texts.clear()
     await found(search, "rain")
-    assert [text.partition(".")[0] for text in embedder.texts] == ["git push", "rain"]
+    assert [text.partition(".")[0] for text in embedder.texts] == ["rain", "git push"]
     again = Themes()
     await found(loaded(again, vectors), "rain")
     assert again.texts == ["rain"]
@@ -109,7 +110,7 @@ async def test_an_embedder_that_fails_leaves_the_search_by_words(embedder, mode)
 
 
 class Numbers(Themes):
-    """Embeds each text, or the query alone, as one number again and again, until it has recovered."""
+    """Embeds a tool, or else the query, as one number again and again, until it has recovered."""
 
     def __init__(self, number: float, *, queries_only: bool) -> None:
         super().__init__()
@@ -119,7 +120,7 @@ class Numbers(Themes):
 
     async def embed(self, texts):
         rows = await super().embed(texts)
-        if self.has_recovered or (self._queries_only and len(texts) > 1):
+        if self.has_recovered or self._queries_only != (len(texts) == 1):
             return rows
         return [[self._number] * len(THEMES), *rows[1:]]
 
@@ -148,3 +149,42 @@ async def test_vectors_of_another_length_under_the_same_name_are_refused():
     await found(loaded(Themes(), vectors), "rain")
     with pytest.raises(SearchError, match="Give each model a name of its own"):
         await found(loaded(Themes(extra=1), vectors), "rain")
+
+
+async def test_a_model_under_the_name_of_another_leaves_its_vectors_alone():
+    vectors, more = VectorStore(), tool("git", "git_push")
+    await found(loaded(Themes(), vectors), "rain")
+    other = loaded(Themes(extra=1), vectors)
+    other.replace("git", [*TOOLS["git"], more])
+    with pytest.raises(SearchError, match="Give each model a name of its own"):
+        await found(other, "rain")
+    again = Themes()
+    search = loaded(again, vectors)
+    search.replace("git", [*TOOLS["git"], more])
+    await found(search, "rain")
+    assert [text.partition(".")[0] for text in again.texts] == ["rain", "git push"]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        [float("nan"), 0, 0],
+        [float("inf"), 0, 0],
+        [3e38, 3e38, 0],
+        [1.0, 0, 0, 0],
+        [1.0, 0],
+        b"",
+        b"1234567",
+    ],
+    ids=str,
+)
+async def test_a_vector_of_the_store_that_cannot_be_used_is_made_anew(kept):
+    vectors, spoilt = VectorStore(), TOOLS["git"][0]
+    expected = await found(loaded(Themes(), vectors), "rain", Mode.EMBEDDING)
+    whole = vectors.get("themes-1", spoilt.digest)
+    assert whole is not None
+    vectors.put("themes-1", {spoilt.digest: kept if isinstance(kept, bytes) else struct.pack(f"<{len(kept)}f", *kept)})
+    embedder = Themes()
+    assert await found(loaded(embedder, vectors), "rain", Mode.EMBEDDING) == expected
+    assert len(embedder.texts) == 2
+    assert vectors.get("themes-1", spoilt.digest) == whole
