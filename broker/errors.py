@@ -173,9 +173,9 @@ class ToolRejectedError(UpstreamError):
 
     def __init__(self, server: str, code: int, server_text: str) -> None:
         """Keep the server's words apart from ours."""
-        from broker.texts.call_texts import json_rpc_error  # noqa: PLC0415  # as above
+        from broker.texts.call_texts import answered_with_error  # noqa: PLC0415  # as above
 
-        super().__init__(server, f"{server} answered with {json_rpc_error(code)}.")
+        super().__init__(server, answered_with_error(server, code))
         self.code = code
         self.server_text = server_text
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from broker.calls.host_paths import HostPaths
     from broker.tools.catalog import CatalogEntry
 
-SERVER_TEXT_CHARACTERS = 560
+SERVER_TEXT_CHARACTERS = 510
 """How much of a server's error text a message has; of a longer one, the beginning and the end."""
 
-HEAD_CHARACTERS = 400
+HEAD_CHARACTERS = 350
 _TAIL_CHARACTERS = SERVER_TEXT_CHARACTERS - HEAD_CHARACTERS
 _READ_CHARACTERS = 64 * 1024
 _MARK = "\n| "

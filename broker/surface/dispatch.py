@@ -103,7 +103,7 @@ class Surface:
         if given.get("limit", MOST) <= MOST:
             return await self._search(given)
         reply = await self._search(given | {"limit": MOST})
-        return replace(reply, text=f"{reply.text}\n{tool_texts.shorter_page(MOST)}")
+        return replace(reply, text=f"{reply.text}\n{tool_texts.shorter_page(given, MOST)}")
 
     async def _search(self, given: dict[str, Any]) -> Reply:
         try:

@@ -27,6 +27,7 @@ _FETCHED_NAME_CHARACTERS = 250
 _FETCHED_CHARACTERS = 280
 _CHANGES_CHARACTERS = 100
 _SUGGESTED_CHARACTERS = 400
+_WORDS_CHARACTERS = 200
 _CODES = 2**31
 """More than any code of an error, in either direction; a server may send a number of thousands of digits."""
 
@@ -72,6 +73,27 @@ def of_a_server(server: str) -> str:
     return f"{server} is a server: search_tools({json.dumps({'query': '', 'server': server})}) lists its tools"
 
 
+def last_words(words: str) -> str:
+    """Return what a server wrote before it ended, as an end of what is wrong with it; empty where it wrote nothing."""
+    return f"; its last words: {_in_quotes(words)}" if words else ""
+
+
+def words_of_error(words: str) -> str:
+    """Return what a server said in an error, as an end of what is wrong with it; empty where it said nothing."""
+    return f"; its words: {_in_quotes(words)}" if words else ""
+
+
+def _in_quotes(words: str) -> str:
+    said = one_line(words, _WORDS_CHARACTERS).replace('"', "'")
+    return f'"{said}"'
+
+
+def bounded_problem(problem: str, limit: int = PROBLEM_CHARACTERS) -> str:
+    """Return what is wrong with a server on one line; words of its own stay in quotes where they are cut."""
+    shown = one_line(problem, limit)
+    return f'{shown}"' if shown.count('"') % 2 else shown
+
+
 def no_function(name: str) -> str:
     """Return that scripts have no such function."""
     return (
@@ -82,7 +104,10 @@ def no_function(name: str) -> str:
 
 def extract_reads(characters: int) -> str:
     """Return that a text is too long for `extract`."""
-    return f"extract() reads at most {characters} characters at a time. Pass it in parts."
+    return (
+        f"extract() reads at most {characters} characters at a time. The model was not asked. Pass the text in "
+        f"parts, as extract(text[:{characters}], ...)."
+    )
 
 
 def extract_got(fault: str) -> str:
@@ -191,7 +216,7 @@ def input_refused(server: str, reason: str) -> str:
 
 def unavailable(server: str, problem: str) -> str:
     """Return that a server cannot be called now."""
-    return f"{server} is not available: {one_line(problem, PROBLEM_CHARACTERS)}. {until_back(server)}"
+    return f"{server} is not available: {bounded_problem(problem)}. {until_back(server)}"
 
 
 def until_back(server: str) -> str:
@@ -223,8 +248,9 @@ def not_taken(server: str, seconds: float) -> str:
 def not_found(function: str, near: Sequence[str], *, is_withdrawn: bool = False) -> str:
     """Return that there is no such tool."""
     meant = " or ".join(that_fit(near, _SUGGESTED_CHARACTERS))
-    hint = f"Did you mean {meant}?" if near else f"Nothing was sent; try {search_request(function)}."
-    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}{WITHDRAWN if is_withdrawn else ''}. {hint}"
+    hint = f"Did you mean {meant}?" if near else f"Try {search_request(function)}."
+    gone = WITHDRAWN if is_withdrawn else ""
+    return f"There is no tool {one_line(function, _NAME_CHARACTERS)}{gone}. Nothing was sent. {hint}"
 
 
 def no_tool(name: str, near: Sequence[str], *, is_ambiguous: bool = False, is_withdrawn: bool = False) -> str:
@@ -240,6 +266,11 @@ def no_tool(name: str, near: Sequence[str], *, is_ambiguous: bool = False, is_wi
 def json_rpc_error(code: int) -> str:
     """Name an error of a server by its code."""
     return f"JSON-RPC error {code}" if abs(code) < _CODES else "a JSON-RPC error of an impossible code"
+
+
+def answered_with_error(server: str, code: int) -> str:
+    """Return that a server answered a call with an error of the protocol; what it says itself comes behind."""
+    return f"{server} answered with {json_rpc_error(code)}. It may have acted: check before you call again."
 
 
 def not_written_down(name: str) -> str:
@@ -271,7 +302,7 @@ def reported_timeout(server: str) -> str:
 
 def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
     """Return that what became of a call is not known; a call whose answer was too large gets none that is as large."""
-    why = one_line(reason, PROBLEM_CHARACTERS)
+    why = bounded_problem(reason)
     return (
         f"The answer of {server} was lost: {why}. The call was sent and may have taken effect. It is not repeated; "
         f"check before you call again{', and ask for less' if is_too_large else ''}."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from broker.texts.call_texts import PROBLEM_CHARACTERS
+from broker.texts.call_texts import bounded_problem
 from codegen.plain_text import one_line
 
 _NAME_CHARACTERS = 200
@@ -96,7 +96,7 @@ def described_later(server: str) -> str:
 
 def server_down(server: str, problem: str) -> str:
     """Return why nothing of a server can be described; without host paths in `problem`."""
-    return f"{one_line(server, _SERVER_CHARACTERS)} is not available: {one_line(problem, PROBLEM_CHARACTERS)}"
+    return f"{one_line(server, _SERVER_CHARACTERS)} is not available: {bounded_problem(problem)}"
 
 
 def hint_changed(name: str, was: str, now: str) -> str:

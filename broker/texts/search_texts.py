@@ -1,7 +1,7 @@
 """What a search says of servers and categories beside the tools it found, and why one cannot be done.
 
-Above: finder.py and the modules of the search. Below: nothing. Nothing here decides anything. Each text is one sentence
-or two of less than 800 characters, with the literal that asks for more, or what to ask instead.
+Above: finder.py and the modules of the search. Below: call_texts.py. Nothing here decides anything. Each text is
+one sentence or two of less than 800 characters, with the literal that asks for more, or what to ask instead.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.calls.host_paths import HostPaths
+from broker.texts.call_texts import bounded_problem
 from codegen.plain_text import counted, few, one_line, that_fit
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def woken_for_nothing(status: ServerStatus) -> str:
 def down(status: ServerStatus, *, is_alone: bool = False) -> str:
     """Return that a server is not available, and what was searched all the same; `is_alone` where no other was."""
     name = one_line(status.name, _NAME_CHARACTERS)
-    problem = one_line(HostPaths().hidden(status.problem or ""), _DOWN_CHARACTERS)
+    problem = bounded_problem(HostPaths().hidden(status.problem or ""), _DOWN_CHARACTERS)
     again = f'Search with server="{name}" to see whether it is back.'
     held = f"its {status.tool_count} tools" if status.tool_count else "its tools are not among these; others"
     if is_alone and not status.tool_count:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from broker.texts.call_texts import WITHDRAWN, fetch_request, search_request
+from broker.texts.call_texts import WITHDRAWN, bounded_problem, fetch_request, search_request
 from broker.tiers.tokens import estimate
 from codegen.plain_text import counted, few, one_line, that_fit
 
@@ -191,7 +191,7 @@ def not_described(details: ToolDetails) -> str:
     lines = [f"{_quoted(name)} changed since you fetched it: {what}" for name, what in details.changed.items()]
     problems: dict[str, list[str]] = {}
     for name, problem in details.unavailable.items():
-        problems.setdefault(one_line(problem, _WHY_CHARACTERS), []).append(name)
+        problems.setdefault(bounded_problem(problem, _WHY_CHARACTERS), []).append(name)
     for problem, names in problems.items():
         lines.append(f"{problem}. {_some(names)} {'was' if len(names) == 1 else 'were'} not fetched.")
     for name, several in details.ambiguous.items():
@@ -262,9 +262,11 @@ def list_ended(sent: Mapping[str, Any]) -> str:
     return f"The list ended before this cursor, since the tools have changed. Search again without cursor: {again}."
 
 
-def shorter_page(most: int) -> str:
-    """Return that a search gets fewer tools on a page than it asked for."""
-    return f"limit: a page has {most} tools at most."
+def shorter_page(sent: Mapping[str, Any], most: int) -> str:
+    """Return that a search that was `sent` gets fewer tools on a page than it asked for."""
+    call = f"search_tools({json.dumps({**sent, 'limit': most})})"
+    named = call if len(call) <= _LINE_CHARACTERS else f"the same search with limit={most}"
+    return f"limit: a page has {most} tools at most. This is that of {named}; for the next, add the cursor it names."
 
 
 def only_categories(sent: Mapping[str, Any], unused: Sequence[str]) -> str:
@@ -280,7 +282,9 @@ def next_categories(cursor: str) -> str:
 
 def too_long(names: Sequence[str]) -> str:
     """Return that the stubs of some tools do not fit on a page of a search."""
-    return f"Too long for this page: {_plainly(names)}. get_tool_details fetches them one by one."
+    fetch = fetch_request([one_line(names[0], _SHOWN_CHARACTERS)])
+    how = "Fetch it" if len(names) == 1 else "Fetch them one by one"
+    return f"Too long for this page, so not fetched: {_plainly(names)}. {how}: {fetch}."
 
 
 def next_page(cursor: str) -> str:

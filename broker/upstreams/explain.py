@@ -66,8 +66,7 @@ def explain(
     if timed_out:
         see = "Run its command by hand to see whether it starts" if settings.url is None else "See whether it runs"
         seconds = f"{settings.connect_timeout_seconds:g}"
-        words = f"; its last words: {connection.last_words}" if connection.last_words else ""
-        late = f"it did not become ready within {seconds} s{words}"
+        late = f"it did not become ready within {seconds} s{call_texts.last_words(connection.last_words)}"
         return Explanation(late, f"{see}, or raise connect_timeout_seconds.")
     causes = list(_causes(error)) if error is not None else []
     known = next(filter(None, (_known(name, settings, cause) for cause in causes)), None)
@@ -190,7 +189,7 @@ def _unforeseen(causes: list[Exception], redact: Callable[[str], str]) -> str:
             # Redacted before it is cut, as a child's last words are.
             words = one_line(redact(error.message), _WORDS_CHARACTERS)
             answered = f"it answered with {call_texts.json_rpc_error(error.code)} before it was ready"
-            return f"{answered}; its words: {words}" if words else answered
+            return answered + call_texts.words_of_error(words)
         case [ValidationError(), *_]:
             return "it answered with something that the protocol does not allow"
         case [error, *_]:

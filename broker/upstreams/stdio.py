@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from broker.texts.call_texts import last_words
 from broker.upstreams.child_messages import Incoming, Outgoing
 from broker.upstreams.process_tree import ProcessTree
 from broker.upstreams.server_process import start_process
@@ -111,7 +112,7 @@ class Child:
         words = self.last_words()
         code = self._process.returncode
         ended = otherwise if code is None else _how_it_ended(code)
-        self.end(ended + (f"; its last words: {words}" if words else ""))
+        self.end(ended + last_words(words))
 
     async def stop(self) -> None:
         """Close stdin, wait, then end what is left of all that it started."""

@@ -160,7 +160,7 @@ async def test_time_for_an_answer_is_not_time_of_the_script(opened):
     assert result.outcome == "completed"
 
 
-BROKEN = "it exited with code 3; its last words: missing the setting PROJECT"
+BROKEN = 'it exited with code 3; its last words: "missing the setting PROJECT"'
 
 FAILING = {
     "the tool fails": (
@@ -478,7 +478,7 @@ async def test_a_secret_of_the_config_is_kept_out_of_errors():
         async with Broker(config) as broker:
             result = await run(broker, script, "*")
             problem = broker.server_statuses()[0].problem
-    assert problem == "it exited with code 1; its last words: key [redacted]"
+    assert problem == 'it exited with code 1; its last words: "key [redacted]"'
     assert "k3y-of-upstream" not in result.model_dump_json()
 
 

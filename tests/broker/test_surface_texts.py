@@ -160,11 +160,12 @@ CASES = {
         ["annotations", "category", "server"],
     ),
     "nothing_found of all with a filter": lambda name: tool_texts.nothing_found({"server": name}, ["server"]),
-    "shorter_page": lambda name: tool_texts.shorter_page(200),  # noqa: ARG005
+    "shorter_page": lambda name: tool_texts.shorter_page({"query": name, "limit": 300}, 200),
     "only_categories": lambda name: tool_texts.only_categories({"category": "*", "query": name}, ["query"]),
     "list_ended": lambda name: tool_texts.list_ended({"query": name, "cursor": "abc"}),
     "list_ended of all": lambda name: tool_texts.list_ended({"cursor": name}),
-    "too_long": lambda name: tool_texts.too_long([name, "git.git_log"]),
+    "too_long": lambda name: tool_texts.too_long(["git.git_log", name]),
+    "too_long of one": lambda name: tool_texts.too_long([name]),
     "next_categories": lambda name: tool_texts.next_categories("abc"),  # noqa: ARG005
     "next_page": lambda name: tool_texts.next_page("abc"),  # noqa: ARG005
     "no_resource": tool_texts.no_resource,
@@ -390,6 +391,10 @@ DESCRIPTIONS = {
     "system_prompt": lambda name: description_texts.system_prompt(URI, "TOOL_DESCRIPTION_REQUIRED"),  # noqa: ARG005
     "of_server": description_texts.of_server,
     "described_later": description_texts.described_later,
+    "last_words": call_texts.last_words,
+    "words_of_error": call_texts.words_of_error,
+    "bounded_problem": lambda name: call_texts.bounded_problem(f'it ended: "{name}"', 13),
+    "answered_with_error": lambda name: call_texts.answered_with_error(one_line(name, 64), -32_603),
     "server_down": lambda name: description_texts.server_down(name, f"it ended: {name}"),
     "hint_changed": lambda name: description_texts.hint_changed("read_only", "yes", "not said"),  # noqa: ARG005
 }

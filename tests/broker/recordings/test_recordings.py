@@ -38,7 +38,7 @@ again = await desk.echo(text="xyz", times=5000)
 print(len(big), big == again)
 numbers
 """
-SEARCH = 'Nothing was sent; try search_tools({"query": "ud800 u202e"}).'
+SEARCH = 'Nothing was sent. Try search_tools({"query": "ud800 u202e"}).'
 FUNCTIONS = "Nothing was called. Beside tools, a script has display(), read_bytes() and extract()."
 
 

@@ -67,8 +67,8 @@ async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(d
         assert [spec.qualified_name for spec in page.tools] == ["desk.note"]
         assert page.notes == (
             (
-                "gone is not available: it exited with code 3; its last words: missing the setting PROJECT; its tools "
-                'are not among these; others were searched. Search with server="gone" to see whether it is back.'
+                'gone is not available: it exited with code 3; its last words: "missing the setting PROJECT"; its '
+                'tools are not among these; others were searched. Search with server="gone" to see whether it is back.'
             ),
         )
 
