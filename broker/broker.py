@@ -293,9 +293,19 @@ class Broker:
             TypeError: The time is no number of seconds.
             ValueError: The same for one that is negative or NaN.
         """
+        return await self.need_servers(self._upstreams.by_name, timeout_seconds)
+
+    async def need_servers(self, names: Collection[str], timeout_seconds: float | None = None) -> bool:
+        """Do the same for the servers of these names; a name of none is passed over.
+
+        Raises:
+            TypeError: The time is no number of seconds.
+            ValueError: The same for one that is negative or NaN.
+        """
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
-        return await all_needed(self._upstreams.by_name.values(), timeout_seconds)
+        by_name = self._upstreams.by_name
+        return await all_needed([by_name[name] for name in names if name in by_name], timeout_seconds)
 
     async def read_tool(self, name: str) -> CatalogEntry:
         """Return a tool with its full definition; describes it to no session.

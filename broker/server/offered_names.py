@@ -43,6 +43,7 @@ class OfferedNames:
         """Name the tools of a catalog; names that are `taken` are those of other tools."""
         self._catalog = catalog
         self._taken = frozenset(taken)
+        self._parts = {server: _server_part(server) for server in catalog.namespaces}
         self._revision = -1
         self._names: dict[str, str] = {}
         self._by_name: dict[str, CatalogEntry] = {}
@@ -77,6 +78,15 @@ class OfferedNames:
             return entry.qualified_name
         namespace = None if _MADE.fullmatch(name) else self._namespace_before(name)
         return name if namespace is None else f"{namespace}.{name.removeprefix(f'{namespace}__')}"
+
+    def servers_behind(self, name: str) -> set[str]:
+        """Return the servers whose tool a name may be, while it is not known of which tool it is."""
+        servers = self._catalog.namespaces.keys()
+        if len(servers) == 1:
+            return {*servers}
+        before = {self._catalog.server_before(name), self._catalog.server_of(self._namespace_before(name) or "")}
+        made = _MADE.fullmatch(name) is not None
+        return {server for server in servers if server in before or (made and _begins(name, self._parts[server]))}
 
     def _own_names(self) -> dict[str, str]:
         return {
@@ -115,9 +125,18 @@ def _made(entries: Iterable[CatalogEntry]) -> dict[str, str]:
 def _with_digest(entry: CatalogEntry, digits: int) -> str:
     whole = f"{len(entry.spec.server)} {entry.qualified_name}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(whole).hexdigest()[:digits]
-    server, tool = _spelled(entry.spec.server)[:_SERVER_CHARACTERS], _spelled(entry.spec.name)
+    server, tool = _server_part(entry.spec.server), _spelled(entry.spec.name)
     said = "__".join(part for part in (server, tool) if part) or "tool"
     return f"{said[: _MOST - 1 - digits]}-{digest}"
+
+
+def _server_part(server: str) -> str:
+    return _spelled(server)[:_SERVER_CHARACTERS]
+
+
+def _begins(name: str, server_part: str) -> bool:
+    """Tell whether a name that is made with a digest can be of a server of which it has this part."""
+    return name.startswith((f"{server_part}__", f"{server_part}-"))
 
 
 def _spelled(name: str) -> str:

@@ -32,7 +32,7 @@ from broker.texts import tool_texts
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from mcp.shared.dispatcher import ProgressFnT
 
@@ -110,10 +110,12 @@ class ToolsMode:
     async def read(self, session: Session, selection: Selection) -> dict[str, Any]:
         """Describe the tools that a read asks for and return the document of the resource: an entry for each name."""
         await self._broker.wait_until_settled(SETTLE_SECONDS)
+        await self._wake(selection.tools)
+        wanted = self._told_apart(selection.tools)
+        await self._wake(wanted)
         # Where scripts call the tools, searches and stubs name them by their qualified names.
         offered = {} if self._is_in_scripts else self._names.by_tool()
         available = [offered.get(tool.qualified_name, tool.qualified_name) for tool in self._broker.catalog.tools]
-        wanted = self._told_apart(selection.tools)
         if not wanted:
             return missing_selection(available)
         asked = wanted[:MOST_TOOLS]
@@ -142,6 +144,13 @@ class ToolsMode:
                     is_withdrawn=qualified in details.withdrawn,
                 )
         return document | {name: {"error": tool_texts.READ_NEXT} for name in wanted[MOST_TOOLS:]}
+
+    async def _wake(self, names: Sequence[str]) -> None:
+        """Connect the lazy servers whose tools names may be, if no tool of theirs is known: it tells what is meant."""
+        unknown = [name for name in names[:MOST_TOOLS] if name not in self._head and self._names.entry(name) is None]
+        servers = {server for name in unknown for server in self._names.servers_behind(name)}
+        unseen = {server for server in servers if not self._broker.catalog.of_server(server)}
+        await self._broker.need_servers(unseen & self._broker.lazy_servers, SETTLE_SECONDS)
 
     def _told_apart(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names, with those in one text apart: clients that fill in the template write `%2C` for a comma.
@@ -201,6 +210,7 @@ class ToolsMode:
     async def _call(
         self, session: Session, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None
     ) -> DirectResult:
+        await self._wake([name])
         qualified = self._names.qualified(name)
         try:
             return await session.call_directly(qualified, arguments, on_progress=on_progress)

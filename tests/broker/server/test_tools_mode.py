@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import math
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,16 +18,20 @@ from mcp import Client, MCPError
 from mcp import types as t
 from mcp.server import MCPServer
 
-from broker import Broker, Config, Grant
+from broker import Broker, Config, Grant, ServerConfig
 from broker.disclosure.settings import DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
+from broker.server.offered_names import OfferedNames
 from broker.texts.tool_texts import ALL_DESCRIBED, READ_NEXT
 from broker.tiers import Tier, token_counter
 from broker.tiers.pages import BUDGETS
+from broker.tools.catalog import Catalog
+from codegen import ToolAnnotations, ToolSpec
 
 pytestmark = pytest.mark.anyio
 
 URI = "resource:///tool_descriptions"
+RAW = Path(__file__).parents[1] / "servers" / "raw_upstream.py"
 
 
 @pytest.fixture
@@ -163,6 +169,58 @@ async def test_a_call_wakes_the_lazy_server_of_a_name_that_is_not_listed_yet(off
         assert (error["code"], error["resource_uri"]) == ("TOOL_DESCRIPTION_REQUIRED", f"{URI}?tools=idle__echo")
         assert "inputSchema" in (await read(client, "idle__echo"))["idle__echo"]
         assert (await client.call_tool("idle__echo", {"text": "hi"})).content[0].text == "hi"
+
+
+LONG = "q" * 70
+
+
+@pytest.fixture
+def asleep(tmp_path):
+    """A lazy server whose tools have names that clients do not take."""
+    answers = tmp_path / "answers.json"
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in (LONG, "a,b")]
+    listing = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {"tools": tools}}).replace('"id": 0', '"id": %ID%')
+    answers.write_text(json.dumps({"tools/list": f"{listing}\n"}), encoding="utf-8")
+    log = str(tmp_path / "log")
+    return ServerConfig(command=sys.executable, args=(str(RAW), str(answers)), env={"HOSTILE_LOG": log}, lazy=True)
+
+
+def offered_name(server, tool):
+    catalog = Catalog(["desk", server])
+    catalog.replace(server, [ToolSpec(server, tool, None, "", {}, None, ToolAnnotations())])
+    return OfferedNames(catalog, HEAD).by_tool()[f"{server}.{tool}"]
+
+
+@pytest.mark.parametrize("server", ["idle", "Idle-Server-", "a-server-of-a-long-name"])
+async def test_a_name_with_a_digest_wakes_the_lazy_server_whose_tool_it_may_be(offered, asleep, server):
+    name = offered_name(server, LONG)
+    async with offered(servers={server: asleep}) as client:
+        assert (await read(client, name))[name]["name"] == name
+        assert (await client.call_tool(name, {})).content[0].text == "hi"
+
+
+async def test_a_call_by_a_name_with_a_digest_wakes_the_lazy_server_too(offered, asleep):
+    name = offered_name("a-server-of-a-long-name", LONG)
+    async with offered(servers={"a-server-of-a-long-name": asleep}) as client:
+        refused = json.loads((await client.call_tool("call_tool", {"name": name})).content[0].text)
+        assert refused["error"]["code"] == "TOOL_DESCRIPTION_REQUIRED"
+
+
+@pytest.mark.parametrize("served_mode", ["tools", "code"])
+async def test_a_name_with_a_comma_of_a_server_that_is_asleep_is_not_taken_apart(offered, asleep, served_mode):
+    async with offered(served_mode=served_mode, servers={"idle": asleep}) as client:
+        document = await read(client, "idle.a%2Cb")
+        assert list(document) == ["idle.a,b"]
+        assert "inputSchema" in document["idle.a,b"]
+
+
+async def test_a_name_that_may_be_of_no_lazy_server_wakes_none(offered, brokers, asleep):
+    async with offered(servers={"idle": asleep}) as client:
+        for name in ("add", "desk.a%2Cb", f"desk__{'q' * 40}-0123456789", "nothing"):
+            await read(client, name)
+        assert {status.name: status.state for status in brokers[0].server_statuses()}["idle"] == "asleep"
+        assert (await read(client, "idle__none"))["idle__none"]["error"]
+        assert {status.name: status.state for status in brokers[0].server_statuses()}["idle"] == "ready"
 
 
 @pytest.mark.parametrize("name", ["gone.echo", "gone__echo"])
