@@ -136,7 +136,10 @@ def _serving() -> Iterator[tuple[int, str]]:
     """Serve the stub server; yield the broker's process and its URL."""
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "mcp.json"
-        config.write_text(json.dumps({"mcpServers": {"desk": {"command": sys.executable, "args": [str(STUB_SERVER)]}}}))
+        servers = {"desk": {"command": sys.executable, "args": [str(STUB_SERVER)]}}
+        # All these sessions are those of one caller, who may fetch descriptions 120 times a minute otherwise.
+        disclosure = {"fetches_per_minute": 1_000_000}
+        config.write_text(json.dumps({"mcpServers": servers, "disclosure": disclosure}))
         arguments = [CODEMODE, "serve", "-c", str(config), "--http", "127.0.0.1:0", "--allow", "desk.*"]
         environment = os.environ | {"XDG_DATA_HOME": folder}
         with subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, text=True) as process:

@@ -86,7 +86,7 @@ ANSWERS: dict[str, tuple[str, tuple[str, Any]]] = {
     "an error without a message": (error('{"code": 1}'), NOT_JSON_RPC),
     "an error with escapes": (
         error('{"code": -5, "message": "\\u001b[2Jno"}'),
-        ("ToolError", "error -5. [text of raw] no"),
+        ("ToolError", "error -5. It may have acted: check before you call again. [text of raw] no"),
     ),
     "neither result nor error": ('{"jsonrpc": "2.0", "id": %ID%}\n', NOT_JSON_RPC),
     "another protocol": ('{"jsonrpc": "1.0", "id": %ID%, "result": {}}\n', NOT_JSON_RPC),
