@@ -30,6 +30,8 @@ _RARE = re.compile(
 )
 _ENCODING = "o200k_base"
 _COUNTED = 8_192
+_COUNTED_CHARACTERS = 32_768
+"""So many at a time: bpe-openai refuses a million characters, and more than 200,000 tokens, four for a rare one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ def token_counter() -> TokenCounter:
         return ESTIMATE
 
     def count_once(text: str) -> int:
-        return len(encoding.encode_ordinary(text.encode("utf-8", "replace").decode()))
+        plain = text.encode("utf-8", "replace").decode()
+        pieces = (plain[at : at + _COUNTED_CHARACTERS] for at in range(0, len(plain), _COUNTED_CHARACTERS))
+        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces)
 
     return TokenCounter(_ENCODING, lru_cache(maxsize=_COUNTED)(count_once), count_once)

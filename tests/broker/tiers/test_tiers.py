@@ -280,6 +280,17 @@ def test_an_estimate_is_never_less_than_a_quarter_of_the_characters(text):
     assert token_counter().count(text) >= 0
 
 
+@pytest.mark.parametrize("text", ["word " * 250_000, "\U00012000" * 60_000], ids=["characters", "tokens"])
+def test_a_definition_of_which_the_tokenizer_takes_no_more_at_once_is_counted_all_the_same(text, make_tiers):
+    catalog = Catalog(["srv"])
+    catalog.replace("srv", [spec("big", text), spec("small")])
+    tiers = make_tiers(catalog)
+    assert tiers.counter.name == "o200k_base"
+    assert [item["name"] for item in tiers.full(catalog.tools).items] == ["srv.big", "srv.small"]
+    assert not tiers.fit(catalog.tools, 6_000)
+    assert tiers.counter.count(text) == pytest.approx(8 * tiers.counter.count(text[: len(text) // 8]), rel=0.001)
+
+
 ROWS = [
     {"id": place, "price": place * 7.25, "name": f"item {place}", "is_open": place % 3 == 0} for place in range(300)
 ]
