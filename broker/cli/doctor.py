@@ -144,9 +144,10 @@ def _sandbox_finding(settings: SandboxSettings) -> Finding:
 
 
 async def _server_findings(config: Config) -> AsyncIterator[Finding]:
-    """Return the state of each server, or what of the config is found out when it is used."""
+    """Return the state of each server, lazy ones too, or what of the config is found out when it is used."""
     try:
         async with open_broker(config) as broker:
+            await broker.need_all_servers(LISTING_SECONDS)
             statuses = broker.server_statuses()
             for status in statuses:
                 yield _server_finding(status)
@@ -162,8 +163,7 @@ async def _server_findings(config: Config) -> AsyncIterator[Finding]:
 def _server_finding(status: ServerStatus) -> Finding:
     subject = f"server {status.name}"
     if status.state == "ready":
-        left_out = f"; left out: {' '.join(status.warnings)}" if status.warnings else ""
-        found = f"{counted(status.tool_count, 'tool')}, protocol {status.protocol_version}{left_out}"
+        found = "; ".join([f"{counted(status.tool_count, 'tool')}, protocol {status.protocol_version}", *status.warnings])
         return Finding(subject, is_right=True, found=found)
     if status.state == "disabled":
         return Finding(subject, is_right=True, found="disabled in the config")

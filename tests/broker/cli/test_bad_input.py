@@ -193,6 +193,15 @@ def test_doctor_names_what_is_wrong_and_what_to_do(codemode, write_config, odd):
         assert any(line.startswith("ok") and subject in line for line in lines), subject
 
 
+def test_doctor_connects_lazy_servers_to_see_whether_they_work(codemode, write_config, odd):
+    lacking = {"command": "no-such-command-anywhere", "lazy": True}
+    finished = codemode("doctor", "-c", write_config({"odd": {**odd, "lazy": True}, "lacking": lacking}))
+    assert finished.returncode == 2
+    assert "ok     server odd: 3 tools, protocol " in finished.stdout
+    [wrong] = [line for line in finished.stdout.splitlines() if line.startswith("wrong")]
+    assert wrong.startswith("wrong  server lacking: the command 'no-such-command-anywhere' was not found -> ")
+
+
 def test_doctor_gives_programs_what_it_tells_people(codemode, write_config, odd):
     config = write_config(servers(broken={"command": "no-such-command-anywhere"}) | {"odd": odd})
     finished = codemode("doctor", "-c", config, "--json")
