@@ -163,7 +163,8 @@ async def _server_findings(config: Config) -> AsyncIterator[Finding]:
 def _server_finding(status: ServerStatus) -> Finding:
     subject = f"server {status.name}"
     if status.state == "ready":
-        found = "; ".join([f"{counted(status.tool_count, 'tool')}, protocol {status.protocol_version}", *status.warnings])
+        offers = f"{counted(status.tool_count, 'tool')}, protocol {status.protocol_version}"
+        found = "; ".join([offers, *status.warnings])
         return Finding(subject, is_right=True, found=found)
     if status.state == "disabled":
         return Finding(subject, is_right=True, found="disabled in the config")
