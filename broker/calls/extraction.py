@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from broker.authorization.model_calls import SERVER, TOOL
 from broker.calls.json_schema import first_fault
+from broker.calls.result_values import bounded
+from broker.errors import UnfitResultError
 from broker.logging import logger
 from broker.texts import call_texts
 from sandbox import Failed, Returned
@@ -43,7 +45,7 @@ class Extraction:
 
 
 if TYPE_CHECKING:
-    # Asks a model, and returns its answer as JSON data.
+    # Asks a model, and returns its answer as JSON data; raises UnfitResultError where the answer is none.
     Extractor = Callable[[Extraction], Awaitable[Any]]
 
 
@@ -82,10 +84,12 @@ class CalledModel:
         arguments = self.pending.arguments
         schema, instructions = arguments["schema"], arguments["instructions"][:MOST_CHARACTERS]
         try:
-            found = await self.extractor(Extraction(arguments["value"], schema, instructions))
+            found = bounded(await self.extractor(Extraction(arguments["value"], schema, instructions)))
+        except UnfitResultError as error:
+            return _failed("ToolResultError", call_texts.extract_got(f"it {error}"))
         except Exception:  # noqa: BLE001  # the embedding program's own code
             logger().exception("the extractor failed")
-            return _failed("ToolError", call_texts.MODEL_NOT_ASKED)
+            return _failed("ToolError", call_texts.MODEL_FAILED)
         fault = first_fault(found, schema, keep=False)
         return Returned(found) if fault is None else _failed("ToolResultError", call_texts.extract_got(fault))
 

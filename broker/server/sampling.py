@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import mcp.types as t
 
+from broker.errors import UnfitResultError
 from broker.server.way_to_client import has_model, way_to_client
 from broker.surface.sent_code import unfenced
+from broker.texts import result_texts
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -40,10 +42,10 @@ def client_extractor(ctx: ServerRequestContext[Any, Any]) -> Extractor | None:
         message = t.SamplingMessage(role="user", content=t.TextContent(type="text", text=wanted.lstrip()))
         params = t.CreateMessageRequestParams(messages=[message], max_tokens=ANSWER_TOKENS, system_prompt=_SYSTEM)
         answer = await send(t.CreateMessageRequest(params=params))
-        if not isinstance(answer, t.CreateMessageResult):
+        if not isinstance(answer, t.CreateMessageResult | t.CreateMessageResultWithTools):
             raise TypeError("the client answered with something else")
-        text = answer.content.text if isinstance(answer.content, t.TextContent) else ""
-        return json_of(text)
+        blocks = answer.content if isinstance(answer.content, list) else [answer.content]
+        return json_of("".join(block.text for block in blocks if isinstance(block, t.TextContent)))
 
     return extract
 
@@ -52,6 +54,9 @@ def json_of(text: str) -> Any:
     """Return the JSON that a model has written, with the fence of Markdown around it or without.
 
     Raises:
-        ValueError: It is none.
+        UnfitResultError: It is none.
     """
-    return json.loads(unfenced(text))
+    try:
+        return json.loads(unfenced(text))
+    except (ValueError, RecursionError):
+        raise UnfitResultError(result_texts.NO_JSON) from None

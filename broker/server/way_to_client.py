@@ -72,11 +72,11 @@ def reaching(
 
 async def push(
     ctx: ServerRequestContext[Any, Any], request: Request, _about: str, _key: str
-) -> t.ElicitResult | t.CreateMessageResult:
+) -> t.ElicitResult | t.CreateMessageResultWithTools:
     """Send a request of our own, while the client's is open."""
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
     if isinstance(request, t.CreateMessageRequest):
-        return await ctx.session.send_request(request, t.CreateMessageResult, metadata=metadata)
+        return await ctx.session.send_request(request, t.CreateMessageResultWithTools, metadata=metadata)
     if isinstance(request.params, t.ElicitRequestURLParams):
         # The older era wants a name for it; the newer one knows none.
         params = request.params.model_copy(update={"elicitation_id": secrets.token_hex(8)})

@@ -51,8 +51,8 @@ NO_BASE64 = (
 )
 NO_MODEL = "extract() is not available: this broker has no model for it. Parse the text in the script, or print it."
 EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract(text, list[str], 'Only names.')."
-MODEL_NOT_ASKED = (
-    "extract() failed: the model could not be asked. Nothing else happened; print the text and read it yourself."
+MODEL_FAILED = (
+    "extract() failed: the model gave no usable answer. Nothing else happened; print the text and read it yourself."
 )
 AS_DICT = "Pass a dict: the `_asdict()` of a named tuple"
 NOW_DESCRIBED = "They are described now: check that the script fits the stubs below, and run it again."

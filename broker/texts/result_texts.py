@@ -1,7 +1,7 @@
 """Why a server's result cannot be given to a script, to follow "the result of …". Nothing here decides anything.
 
-Above: result_values.py, tool_results.py. Below: nothing. call_texts.unfit_result says the rest: that the call was made,
-and what to do.
+Above: result_values.py and tool_results.py, for a model's answer sampling.py. Below: nothing. call_texts.unfit_result
+says the rest, that the call was made and what to do; of an answer of a model, call_texts.extract_got.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from codegen.plain_text import one_line
 _FAULT_CHARACTERS = 450
 
 NOT_JSON = "has a value that is not JSON"
+NO_JSON = "is no JSON"
 UNKNOWN_TYPE = "has a resultType that we do not know"
 NO_STRUCTURED_CONTENT = "has no structuredContent, though the tool has an outputSchema"
 

@@ -355,6 +355,31 @@ async def test_an_answer_that_does_not_fit_raises(running, answer):
     assert "ToolResultError: extract() got an answer that does not fit the type" in reply.text
 
 
+NESTED: list[Any] = []
+for _ in range(5_000):
+    NESTED = [NESTED]
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ({1, 2}, "it has a value that is not JSON"),
+        (b"36", "it has a value that is not JSON"),
+        (10**5_000, "it has an integer of more than 4096 bits"),
+        (NESTED, "it is nested deeper than 60 levels"),
+        ("x" * 5_000_000, "it is larger than 4194304 bytes"),
+    ],
+    ids=["a set", "bytes", "an integer of 5,000 digits", "nested", "5 MB"],
+)
+async def test_an_answer_that_no_script_can_be_given_raises_and_says_why(running, answer, fault):
+    async def extractor(_extraction: Extraction) -> Any:
+        return answer
+
+    async with running(extractor) as run:
+        reply = await run("from typing import Any\nawait extract('some text', Any)")
+    assert f"ToolResultError: extract() got an answer that does not fit the type: {fault}." in reply.text
+
+
 async def test_an_extractor_that_fails_is_an_error_without_its_words(running, caplog):
     async def extractor(_extraction: Extraction) -> Any:
         raise ValueError("key sk-123 is wrong")

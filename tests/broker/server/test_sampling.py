@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from broker.errors import UnfitResultError
 from broker.server.sampling import json_of
 
 
@@ -17,5 +16,5 @@ def test_json_is_read_with_and_without_fences(text):
 
 
 def test_an_answer_of_blank_lines_is_no_json_at_once():
-    with pytest.raises(json.JSONDecodeError):
+    with pytest.raises(UnfitResultError):
         json_of("```" + "\n" * 1_000_000 + "x")  # by an expression with three repetitions: years

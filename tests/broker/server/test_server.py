@@ -395,6 +395,29 @@ async def test_a_client_that_offers_its_model_is_asked_by_extract(connected):
     assert "Ada is 36" in asked[0].model_dump_json()
 
 
+TEXT, PROSE = (t.TextContent(type="text", text=text) for text in ("36", "She is 36."))
+PICTURE = t.ImageContent(type="image", data="AAAA", mime_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (t.CreateMessageResultWithTools(role="assistant", content=[TEXT], model="stub"), "36"),
+        (t.CreateMessageResult(role="assistant", content=PICTURE, model="stub"), "it is no JSON"),
+        (t.CreateMessageResult(role="assistant", content=PROSE, model="stub"), "it is no JSON"),
+    ],
+    ids=["a list of one text", "a picture", "prose"],
+)
+async def test_whatever_a_clients_model_answers_is_read_or_called_what_it_is(connected, answer, found):
+    async def sample(_context, _params):
+        return answer
+
+    async with connected(client={"sampling_callback": sample}) as client:
+        code = "try:\n    said = await extract('Ada is 36', int)\nexcept Exception as e:\n    said = e\nstr(said)"
+        result = await run(client, code)
+    assert found in result.structured_content["value"]
+
+
 async def test_extractions_at_once_are_answered_each(connected):
     async def sample(_context, params: t.CreateMessageRequestParams) -> t.CreateMessageResult:
         asked = params.messages[0].content
