@@ -124,7 +124,7 @@ def _write_one() -> str:
 def report_servers(broker: Broker, request: object) -> None:
     """Name the servers that are down on stderr, with what to do; the others are used all the same."""
     for status in broker.server_statuses():
-        if status.problem:
+        if status.problem and status.state != "stopped":  # by ourselves
             remedy = f". {status.what_to_do}" if status.what_to_do else ""
             said = one_line(f"server {status.name}: {status.problem}{remedy}", _PROBLEM_CHARACTERS)
             note(whole(said, request))

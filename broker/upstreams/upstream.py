@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _OWN_START_SECONDS = 30.0
 """How long a server of this process may take to be ready: its lifespan may load much."""
+_STOPPED = "it is stopped"
 
 
 class Upstream:
@@ -103,7 +104,7 @@ class Upstream:
             protocol_version=version,
             era=None if version is None else "2026" if version in MODERN_PROTOCOL_VERSIONS else "2025",
             tool_count=len(self._tools.listing.tools),
-            problem=explanation.problem if explanation else None,
+            problem=explanation.problem if explanation else _STOPPED if state == "stopped" else None,
             what_to_do=explanation.what_to_do if explanation else None,
             warnings=self._tools.listing.problems,
             is_lazy=self.settings.lazy,

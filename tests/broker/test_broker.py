@@ -573,3 +573,16 @@ def test_what_the_methods_say_that_they_raise_is_imported_from_the_package():
     ours = {name for name in raised if hasattr(errors, name)}
     assert len(ours) > 5
     assert ours <= set(broker_package.__all__)
+
+
+async def test_a_server_that_ended_before_it_was_ready_is_not_said_to_have_no_such_tool(faulty):
+    with anyio.fail_after(60):
+        async with Broker(Config(servers={"silent": faulty("silent", connect_timeout_seconds=3600)})) as broker:
+            session = broker.session(grants=[Grant("*")])
+            broker.end_servers()
+            await broker.wait_until_settled()
+            result = await session.execute_code("await silent.find()")
+            details = await session.get_tool_details(["silent.find"])
+    said = "silent is not available: it is stopped"
+    assert (error_of(result).type, error_of(result).message.partition(".")[0]) == ("ToolUnavailableError", said)
+    assert (details.unknown, details.unavailable) == ({}, {"silent.find": said})
