@@ -99,7 +99,7 @@ async def _extracted(call, expected):
     found = await call
     try:
         return expected_types.build(found, expected)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise tool_errors.ToolResultError(f"extract() got a value that is not {expected}: {error}") from None
 
 

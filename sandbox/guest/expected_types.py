@@ -60,7 +60,11 @@ def schema_of(expected, depth=0) -> dict:
             "maxItems": count,
         }
     if origin is dict:
-        return {"type": "object", "additionalProperties": schema_of(arguments[1], inner)}
+        return {
+            "type": "object",
+            **_keys(schema_of(arguments[0], inner), expected),
+            "additionalProperties": schema_of(arguments[1], inner),
+        }
     if isinstance(expected, type) and issubclass(expected, enum.Enum):
         return {"enum": [_choice(member) for member in expected]}
     fields = _fields(expected)
@@ -72,6 +76,15 @@ def schema_of(expected, depth=0) -> dict:
     }
 
 
+def _keys(schema, expected):
+    """Return what the schema of a `dict` says of its keys; those of JSON are texts."""
+    if schema in ({}, _PLAIN[str]):
+        return {}
+    if all(isinstance(one, str) for one in schema.get("enum", [None])):
+        return {"propertyNames": schema}
+    raise TypeError(f"extract() cannot expect {expected!r}: use dict[str, ...], the keys of JSON are texts")
+
+
 def _choice(value):
     """Return what a model chooses for a value of a `Literal` or a member of an enum."""
     plain = value.value if isinstance(value, enum.Enum) else value
@@ -81,7 +94,13 @@ def _choice(value):
 
 
 def build(value, expected):
-    """Return JSON data that fits the schema of a type as a value of it: dataclasses and enums are made."""
+    """Return JSON data as a value of a type: dataclasses and enums are made.
+
+    The host has checked the whole against the schema; of a union, it cannot tell which type the data is of.
+
+    Raises:
+        ValueError: It is of another type.
+    """
     origin, arguments = typing.get_origin(expected), typing.get_args(expected)
     if origin in (typing.Annotated, typing.Required, typing.NotRequired, typing.ReadOnly):
         return build(value, arguments[0])
@@ -89,49 +108,61 @@ def build(value, expected):
         return _chosen(value, arguments)
     if origin in (typing.Union, types.UnionType):
         return _first(value, arguments)
-    if origin in (list, set, frozenset) and isinstance(value, list):
-        return origin(build(one, arguments[0]) for one in value)
-    if origin is tuple and isinstance(value, list):
-        kinds = [arguments[0]] * len(value) if arguments[1:] == (Ellipsis,) else arguments
-        return tuple(build(one, kind) for one, kind in zip(value, kinds, strict=True))
-    if origin is dict and isinstance(value, dict):
-        return {key: build(one, arguments[1]) for key, one in value.items()}
+    if origin in (list, set, frozenset):
+        return origin(build(one, arguments[0]) for one in _plain(value, list))
+    if origin is tuple:
+        items = _plain(value, list)
+        kinds = [arguments[0]] * len(items) if arguments[1:] == (Ellipsis,) else arguments
+        return tuple(build(one, kind) for one, kind in zip(items, kinds, strict=True))
+    if origin is dict:
+        return {build(key, arguments[0]): build(one, arguments[1]) for key, one in _plain(value, dict).items()}
     if isinstance(expected, type) and issubclass(expected, enum.Enum):
         return expected(value)
-    if expected is float and isinstance(value, int):
-        return float(value)
-    if expected is int and isinstance(value, float) and value.is_integer():
-        return int(value)  # JSON Schema counts 3.0 among the integers
     if typing.is_typeddict(expected) or dataclasses.is_dataclass(expected):
-        made = {name: build(value[name], kind) for name, (kind, _) in _fields(expected).items() if name in value}
-        return made if typing.is_typeddict(expected) else expected(**made)
-    return value
+        return _made(value, expected)
+    return _plain(value, expected)
 
 
 def _chosen(value, choices):
     """Return which of the choices a model's answer names: members of enums by their values, 3 also as 3.0."""
     equal = [one for one in choices if (one.value if isinstance(one, enum.Enum) else one) == value]
     alike = [one for one in equal if isinstance(one, bool) is isinstance(value, bool)]
-    return next(iter(alike or equal), value)
+    if not equal:
+        raise ValueError("it is none of the choices")
+    return (alike or equal)[0]
 
 
 def _first(value, kinds):
-    """Return a value of the first type of a union that it is of; `None` and plain types are told by their own."""
-    if isinstance(value, float) and value.is_integer() and int in kinds and float not in kinds:
-        value = int(value)
+    """Return a value of the first type of a union that it is of; a number is of the type that it is written as."""
+    is_told = type(value) in (int, float) and type(value) in kinds
     for kind in kinds:
-        if kind in (None, type(None)):
-            if value is None:
-                return None
-            continue
-        plain = kind if isinstance(kind, type) and kind in _PLAIN else None
-        if plain is not None and type(value) is not plain:
+        if is_told and kind in (int, float) and kind is not type(value):
             continue
         try:
             return build(value, kind)
         except (TypeError, ValueError, KeyError):
             continue
-    return value
+    raise ValueError("it is of none of the types")
+
+
+def _made(value, expected):
+    """Return an object as a `TypedDict` or dataclass that has these fields, and each that it needs."""
+    fields = _fields(expected)
+    needed = {name for name, (_, is_needed) in fields.items() if is_needed}
+    if not needed <= _plain(value, dict).keys() <= fields.keys():
+        raise ValueError("it has other fields")
+    made = {name: build(value[name], kind) for name, (kind, _) in fields.items() if name in value}
+    return made if typing.is_typeddict(expected) else expected(**made)
+
+
+def _plain(value, expected):
+    if expected is float and type(value) is int:
+        return float(value)
+    if expected is int and isinstance(value, float) and value.is_integer():
+        return int(value)  # JSON Schema counts 3.0 among the integers
+    if expected in (type(value), typing.Any, object) or (value is None and expected is None):
+        return value
+    raise ValueError("it is of another type")
 
 
 def _fields(expected):

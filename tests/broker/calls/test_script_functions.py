@@ -267,6 +267,7 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
         ),
         ("await extract('x', int)", "extract() is not available: this broker has no model for it."),
         ("await extract('x', print)", "extract() cannot expect"),
+        ("await extract('x', dict[int, str])", "extract() cannot expect dict[int, str]: use dict[str, ...]"),
         (
             "from typing import TypedDict\nclass Node(TypedDict):\n    below: list[Node]\nawait extract('x', Node)",
             "extract() cannot expect a type that is nested more than 20 deep, or in itself",
@@ -302,6 +303,17 @@ EXPECTED: dict[str, tuple[str, Any, str]] = {
     "a number, where it may have a fraction": ("float | int", 3.0, "3.0"),
     "an enum": ("Color", "red", "<Color.RED: 'red'>"),
     "a union of dataclasses": ("Person | Pet", {"paws": 4}, "Pet(paws=4)"),
+    "a union of TypedDicts": ("list[Address | Place]", [{"country": "IT"}], "[{'country': 'IT'}]"),
+    "a union of lists": ("list[Address] | list[Place]", [{"country": "IT"}], "[{'country': 'IT'}]"),
+    "a dataclass that needs no field, or another": ("Options | Pet", {"paws": 4}, "Pet(paws=4)"),
+    "a dataclass that needs no field, or a word": ("Options | Literal['none']", "none", "'none'"),
+    "a word or a dataclass": ("Literal['none'] | Pet", {"paws": 4}, "Pet(paws=4)"),
+    "a list or a single one": ("list[Pet] | Pet", {"paws": 4}, "Pet(paws=4)"),
+    "a tuple or a list": ("tuple[int, int] | list[int]", [1, 2, 3], "[1, 2, 3]"),
+    "a number, where it need not have a fraction": ("int | float", 3.0, "3.0"),
+    "a whole number, where it may have a fraction": ("float | None", 3, "3.0"),
+    "a dict whose keys are enums": ("dict[Color, int]", {"red": 1}, "{<Color.RED: 'red'>: 1}"),
+    "a dict whose keys are words": ("dict[Literal['a', 'b'], int]", {"b": 1}, "{'b': 1}"),
     "types that are named in text": ("Family", {"pets": [{"paws": 4}]}, "Family(pets=[Pet(paws=4)])"),
 }
 TYPES = """
@@ -322,8 +334,15 @@ class Pet:
 class Family:
     pets: "list[Pet]"
 
+@dataclass
+class Options:
+    level: int = 0
+
 class Address(TypedDict):
     city: str
+
+class Place(TypedDict):
+    country: str
 
 class Color(Enum):
     RED = "red"
@@ -353,6 +372,16 @@ async def test_an_answer_that_does_not_fit_raises(running, answer):
     async with running(extractor) as run:
         reply = await run(f"{TYPES}\nawait extract('some text', Person)")
     assert "ToolResultError: extract() got an answer that does not fit the type" in reply.text
+
+
+@pytest.mark.parametrize("expected", ["dict[Color, int]", "dict[Literal['a'], int]"])
+async def test_a_key_that_does_not_fit_raises(running, expected):
+    async def extractor(_extraction: Extraction) -> Any:
+        return {"blue": 1}
+
+    async with running(extractor) as run:
+        reply = await run(f"{TYPES}\nawait extract('some text', {expected})")
+    assert "ToolResultError: extract() got an answer that does not fit the type: " in reply.text
 
 
 NESTED: list[Any] = []
