@@ -37,6 +37,10 @@ _ADVICE = {
     "recording_bytes": "Ask for less in each call, or allow more with recordings.max_run_mib in the config.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
+    "depth": "Return and pass values that are nested less deep, or their text by json.dumps.",
+    "values": "Return a summary, and pass less to each call.",
+    "steps": "It waits too often: sleep longer each time, or split the script.",
+    "argument_bytes": "Pass less to one call.",
     "worker": "The script brought its worker process down; nothing else was hurt.",
 }
 

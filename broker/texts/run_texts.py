@@ -42,6 +42,10 @@ _ADVICE = {
     "recording_bytes": "Ask for less in each call, or split the script.",
     "calls": "Ask for more in each call, or split the script.",
     "stack": "Nest and recurse less.",
+    "depth": "What it ended with or passed to a call is nested too deep: json.dumps(value) makes text of it.",
+    "values": "What it ended with or passed to a call has too many parts: end with a summary, and pass less.",
+    "steps": "It waits too often: sleep longer each time, or split the script.",
+    "worker": "It brought down the process that it ran in: keep less data at a time.",
 }
 
 NOTHING_TO_SHOW = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.server import MCPServer
 
+import sandbox
 from broker import Broker
 from broker.calls.attempts import CallRecord
+from broker.cli import run_report
 from broker.runs.envelope import ExecutionResult, StoppedBy
 from broker.surface import KeptOutputs
 from broker.surface.outputs import output_uri
@@ -23,6 +26,14 @@ from broker.tiers import TokenCounter, token_counter
 from broker.tiers.tokens import ESTIMATE
 
 ABOUT = "what customers of a region bought between two days, without what they sent back, the largest first. " * 4
+LIMITS = sorted(
+    {
+        name
+        for source in Path(sandbox.__file__).parent.glob("*.py")
+        for name in re.findall(r'Stopped\("(\w+)", ', source.read_text())
+    }
+)
+"""What stops a script, by the names in the sandbox's own sources."""
 IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
 
 
@@ -57,6 +68,12 @@ def test_a_script_that_prints_blanks_has_shown_nothing():
 def test_a_script_that_was_stopped_is_told_where():
     stopped = StoppedBy(limit="wall_seconds", amount=30, line=7)
     assert text_of(outcome="stopped", stopped=stopped).startswith("The script was stopped at line 7: limit")
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_whatever_stops_a_script_there_is_something_to_do_about_it(limit):
+    assert re.search(r"limit \w+=1\. .+\.$", text_of(outcome="stopped", stopped={"limit": limit, "amount": 1}), re.M)
+    assert run_report._ADVICE[limit]
 
 
 def test_a_script_that_made_the_same_call_over_and_over_is_told_so():
