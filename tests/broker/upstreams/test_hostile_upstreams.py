@@ -210,7 +210,7 @@ NEWER = {
     *("call_schema_violation", "call_missing_structured", "call_request_flood"),
     # Changes are heard of by a subscription, which each notification passes, and which ends with the server.
     *("list_rug_pull", "list_changes_between", "bg_list_changed_storm", "bg_unsolicited_results", "bg_exit_idle"),
-    "call_die",
+    *("call_notification_flood", "call_die"),
 }
 """Rows that meet other code of ours in the newer era. The others end in a line or in the process, before it matters."""
 
