@@ -30,6 +30,13 @@ DESCRIPTION_CHARACTERS = 4_000
 PARAMETERS = 100
 PARAMETER_CHARACTERS = 300
 ENUM_VALUES = 20
+PARAMETERS_CHARACTERS = 10_000
+"""How much is read of all parameters of a tool together; the most of 6,586 real tools is 7,140."""
+
+WORDS = 1_000
+"""How many different words a tool is found by; the most of those real tools is 888."""
+
+_INITIALS = 100
 
 _NEGATION = re.compile(r"\b(?:can(?:'t|not)|do(?:es)?(?:n't| not)|instead|never|not (?:for|to be))\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"\s(?:(?<=\n)|(?<=[.!?]\s))\s*")
@@ -74,8 +81,7 @@ def read_tool(
     summary, description = _sentences(spec.description[:DESCRIPTION_CHARACTERS])
     first_words = written_words(summary)
     name, title, first = stems(name_words), stems(written_words(title_text)), stems(first_words)
-    parameters = dict(_parameters(spec.input_schema))
-    takes = {parameter: repeated(parameter) for parameter in parameters}
+    takes, parameter_texts = _read_parameters(spec.input_schema, repeated)
     is_silent = stop_stems().__contains__
     sums: defaultdict[str, float] = defaultdict(float)
     for field, found in (
@@ -85,22 +91,36 @@ def read_tool(
         (fields.summary, first),
         (fields.description, stems(written_words(description))),
         (fields.parameters, list(chain.from_iterable(takes.values()))),
-        (fields.parameter_texts, list(chain.from_iterable(map(repeated, parameters.values())))),
+        (fields.parameter_texts, parameter_texts),
     ):
         worth = field.weight / (1 - field.length_share + field.length_share * len(found) / field.typical_words)
         for word in found:
             sums[word] += worth
-    for letters in initials(title_text, server) | initials(summary):
+    for letters in sorted(initials(title_text, server) | initials(summary))[:_INITIALS]:
         sums[letters] += fields.initials
     return Document(
         spec,
-        {word: worth / (fields.saturation + worth) for word, worth in sums.items()},
+        {word: worth / (fields.saturation + worth) for word, worth in islice(sums.items(), WORDS)},
         frozenset(name),
         " | ".join([" ".join(["", *filterfalse(is_silent, part), ""]) for part in (name, title, first)]),
         action_of_tool(name_words, first_words, summary),
         frozenset(chain.from_iterable(takes.values())),
         tuple([frozenset(takes[name]) for name in required_of(spec.input_schema) if name in takes]),
     )
+
+
+def _read_parameters(schema: Any, repeated: Callable[[str], list[str]]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the stems of each parameter's name, and those of what is said about all of them."""
+    takes: dict[str, list[str]] = {}
+    texts: list[str] = []
+    left = PARAMETERS_CHARACTERS
+    for name, about in _parameters(schema):
+        if left <= 0:
+            break
+        takes[name] = repeated(name)
+        texts += repeated(about)
+        left -= len(name) + len(about)
+    return takes, texts
 
 
 def parameter_names(schema: Any) -> list[str]:

@@ -41,9 +41,19 @@ class Vocabulary:
         self._sorted: list[str] | None = None
         self._slipped: dict[str, list[str]] = {}
 
+    @property
+    def room(self) -> int:
+        """How many words may come that were never read; further ones are passed over."""
+        return self._written.room
+
+    @room.setter
+    def room(self, words: int) -> None:
+        self._written.room = words
+
     def read(self, written: Iterable[str]) -> list[str]:
         """Return the stems of a tool's words as written, and know them from now on."""
-        return list(map(self._written.__getitem__, written))
+        found = list(map(self._written.__getitem__, written))
+        return found if self._written.room else list(filter(None, found))
 
     def forget(self) -> None:
         """Note that what is said has changed."""
@@ -108,14 +118,21 @@ class Vocabulary:
 
 
 class _Written(dict[str, str]):
-    """The stems of words as written, in upper or lower case; those of words that are new are noted."""
+    """The stems of words as written, in upper or lower case; those of words that are new are noted.
+
+    Without room for it, a new word has an empty stem.
+    """
 
     def __init__(self, noted: dict[str, str]) -> None:
         super().__init__()
         self._noted = noted
+        self.room = 0
 
     def __missing__(self, written: str) -> str:
         word = written.lower()
+        if not self.room:
+            return self._noted.get(word, "")
+        self.room -= 1
         self[written] = self._noted[word] = stem(word)
         return self[written]
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from string import ascii_lowercase
 
 import pytest
@@ -173,6 +174,45 @@ def test_words_of_tools_that_come_and_go_are_not_kept_for_ever():
     assert names(index, "nlbb") == ["t"]
     index.replace("churn", [tool("churn", "again", texts[0])])
     assert names(index, "aabx") == ["again"]
+
+
+@pytest.fixture
+def strange():
+    """Returns a text of so many letters, in which nearly each pair of letters is a word that no other text has."""
+    draw = random.Random(7)  # noqa: S311 - no secret
+    return lambda letters: "".join(map(chr, draw.choices(range(0x4E00, 0x9FFF), k=letters)))
+
+
+def test_a_server_with_ever_new_words_has_room_for_some_of_them_and_takes_none_from_others(strange):
+    index = KeywordIndex()
+    index.replace("endless", [tool("endless", f"t{number}", strange(4_000)) for number in range(40)])
+    assert len(index._postings.by_word) <= 22_000
+    assert len(index._vocabulary._stems) <= 22_000
+    index.replace("weather", [tool("weather", "get_forecast", "Tells of cumulonimbus.")])
+    assert names(index, "cumulonimbus") == ["get_forecast"]
+    index.replace("endless", [tool("endless", "polish", "Polishes marble.")])
+    assert names(index, "marble") == ["polish"]
+
+
+def test_words_of_a_tool_that_stays_count_when_its_server_lists_others(strange):
+    index = KeywordIndex()
+    tools = []
+    for number in range(40):
+        tools.append(tool("endless", f"t{number}", strange(4_000)))
+        index.replace("endless", tools)
+    assert len(index._postings.by_word) <= 22_000
+
+
+def test_of_a_tool_with_very_many_words_the_first_count(strange):
+    index = KeywordIndex()
+    about = {f"plum{number}": {"type": "string", "description": strange(300)} for number in range(40)}
+    schema = {"type": "object", "properties": about | {"quince": {"type": "string"}}}
+    index.replace("s", [ToolSpec("s", "pick", None, "Picks fruit.", schema, None, ToolAnnotations())])
+    assert len(index._postings.by_word) <= 1_000
+    assert [names(index, query) for query in ("fruit", "plum0", "quince")] == [["pick"], ["pick"], []]
+    schema = {"type": "object", "properties": {"plum": {"type": "string"}, "quince": {"type": "string"}}}
+    index.replace("s", [ToolSpec("s", "pick", None, strange(4_000), schema, None, ToolAnnotations())])
+    assert names(index, "pick") == ["pick"]
 
 
 @given(order=st.permutations(["c", "a", "b", "d"]))
