@@ -337,6 +337,15 @@ def still_to_be_read(server: str, tool: str, said: str) -> str:
     )
 
 
+def not_described_now(server: str, tool: str) -> str:
+    """Return that a server executed nothing before a tool is read again, and does not let it be read."""
+    named = one_line(tool, _NAME_CHARACTERS)
+    return (
+        f"{server} wants the description of {named} to be read again before it takes the call, and does not give it "
+        "now. Nothing was executed. Try again in a moment."
+    )
+
+
 def changed_at_server(server: str, tool: str) -> str:
     """Return that a server executed nothing, as the tool is not any more what it was described as."""
     named = one_line(tool, _NAME_CHARACTERS)

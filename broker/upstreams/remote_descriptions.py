@@ -8,7 +8,7 @@ by the server.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -42,6 +42,13 @@ class NotTakenError(Exception):
     """A server did not execute a call for want of its tool's description; the text is the server's, not bounded."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """One read of a tool that the server wanted before a call; `found` is None if the tool was not described."""
+
+    found: ToolSpec | None
+
+
 class RemoteDescriptions:
     """What one server has been asked to describe, over all of its connections."""
 
@@ -57,12 +64,15 @@ class RemoteDescriptions:
         """Whether the server speaks the extension; None while it has not listed its resources."""
         self._listed: dict[str, ToolSpec] = {}
         self._read: dict[str, ToolSpec] = {}
+        self._last_readings: dict[str, _Reading] = {}
+        self._reading = anyio.Lock()
 
     async def complete(self, connection: Connection, listing: Listing) -> Listing:
         """Return a new listing with the definitions that were read before, read again, and the others as incomplete.
 
-        They may have changed, and a new session of the server does not know what was read in the one before. While the
-        server does not list its resources, tools that were listed without parameters are incomplete.
+        They may have changed, and a new session of the server does not know what was read in the one before. One that
+        the server does not describe now is as it was read before if its line is the same. While the server does not
+        list its resources, tools that were listed without parameters are incomplete.
 
         Raises:
             MCPError: The server answered with an error, or the connection ended.
@@ -71,12 +81,22 @@ class RemoteDescriptions:
             listing = replace(listing, problems=(*listing.problems, problem))
         if self._is_spoken is False:
             return listing
-        self._listed = {spec.name: spec for spec in listing.tools}
-        again = [spec for spec in listing.tools if spec.name in self._read]
-        self._read = await read_descriptions(connection, again) if again else {}
+        listed = {spec.name: spec for spec in listing.tools}
+        before = self._read.copy()
+        now = await read_descriptions(connection, [spec for name, spec in listed.items() if name in before])
+        kept = {
+            name: spec
+            for name, spec in self._read.items()
+            if name in listed and (self._is_listed_as(listed[name]) or spec is not before.get(name))
+        }
+        self._listed, self._read = listed, kept | now
         tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
         partial = [spec for spec in tools if self._is_spoken or not properties_of(spec.input_schema)]
         return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in partial) - self._read.keys())
+
+    def _is_listed_as(self, spec: ToolSpec) -> bool:
+        """Tell whether the listing before had the same line of a tool."""
+        return spec.name in self._listed and self._listed[spec.name].digest == spec.digest
 
     async def _ask(self, connection: Connection) -> str:
         """Find out whether the server speaks the extension; return why it could not be told, or an empty text."""
@@ -135,20 +155,33 @@ class RemoteDescriptions:
         """Send a call; once more after its description was read, if the server says that it executed nothing.
 
         Raises:
-            UnavailableError: The tool has changed since it was described; nothing was executed.
+            UnavailableError: The tool has changed since it was described, or is not described now; nothing was
+                executed.
             NotTakenError: The server says so again, though its description was read.
             MCPError: The server answered with an error, or the connection ended.
         """
+        known = self._read.get(name) or self._listed[name]
+        last = self._last_readings.get(name)
         try:
             return await _taken(send)
         except NotTakenError:
             self._is_spoken = True
-        known = self._read.setdefault(name, self._listed[name]) if name in self._listed else self._read[name]
-        now = (await read_descriptions(connection, [self._listed.get(name, known)])).get(name)
-        if now is None or now.digest != known.digest:
+        self._read.setdefault(name, known)
+        now = await self._read_after(last, connection, self._listed.get(name, known))
+        if now is None:
+            raise UnavailableError(self._server, call_texts.not_described_now(self._server, name))
+        if now.digest != known.digest:
             self._on_change()  # the tools are listed again, and with that lapses what was described
             raise UnavailableError(self._server, call_texts.changed_at_server(self._server, name))
         return await _taken(send)
+
+    async def _read_after(self, last: _Reading | None, connection: Connection, listed: ToolSpec) -> ToolSpec | None:
+        """Return what was read of a tool after `last`: calls that were refused together need one read."""
+        name = listed.name
+        async with self._reading:
+            if self._last_readings.get(name) is last:
+                self._last_readings[name] = _Reading((await read_descriptions(connection, [listed])).get(name))
+            return self._last_readings[name].found
 
 
 class _NotListedError(ValueError):
@@ -206,21 +239,28 @@ def _not_known(error: Exception) -> str:
 async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
     """Return the full definitions of tools, by name; those that the server does not describe are left out.
 
-    A tool that it lists and answers to with an error has no other definition than the one that it listed: the tools
-    of the disclosure itself are often so.
+    A tool that it lists and does not know here has no other definition than the one that it listed: the tools of the
+    disclosure itself are often so. A server that has described some of the tools may leave others to the next read.
 
     Raises:
         MCPError: The server answered with an error, or the connection ended.
     """
     found: dict[str, ToolSpec] = {}
-    for start in range(0, len(listed), MOST_TOOLS):
-        batch = {spec.name: spec for spec in listed[start : start + MOST_TOOLS]}
+    waiting = list(listed)
+    while waiting:
+        batch = {spec.name: spec for spec in waiting[:MOST_TOOLS]}
         texts = await connection.read_resource(uri_of(list(batch)))
-        for name, said in _entries(texts, list(batch)):
-            held = batch[name]
-            spec = held if "error" in said else spec_of(held.server, {**said, "name": name})
-            if isinstance(spec, ToolSpec):
-                found[name] = spec
+        answers = dict(_entries(texts, list(batch)))
+        errors = {name: said for name, said in answers.items() if "error" in said}
+        described = {
+            name: spec
+            for name, said in answers.items()
+            if name not in errors and isinstance(spec := spec_of(batch[name].server, {**said, "name": name}), ToolSpec)
+        }
+        later = [name for name, said in errors.items() if described and "available_tools" not in said]
+        unknown = {name for name, said in errors.items() if name not in later and said.get("available_tools") != []}
+        found |= described | {name: batch[name] for name in unknown}
+        waiting = [*(batch[name] for name in later), *waiting[MOST_TOOLS:]]
     return found
 
 

@@ -225,6 +225,7 @@ CALLS = {
     "unfit_result too large": lambda name: call_texts.unfit_result(name, "has too much", is_too_large=True),
     "still_to_be_read": lambda name: call_texts.still_to_be_read("git", name, name),
     "changed_at_server": lambda name: call_texts.changed_at_server("git", name),
+    "not_described_now": lambda name: call_texts.not_described_now("git", name),
     "until_back": call_texts.until_back,
     "search_request": call_texts.search_request,
     "import_it": hint_texts.import_it,

@@ -35,6 +35,8 @@ TOOLS: dict[str, dict[str, object]] = {
 # and `never_with_status` every one, in mode `never_at_first` the first read as well; in mode `round` their pages go
 # round.
 # In mode `ordinary` the tools are listed as they are, and there are no resources.
+# In mode `short` a read describes the first tool that it asks for, and leaves the others to the next read; `send_mail`
+# cannot be had at all in mode `down`.
 # In mode `with_status` a tool is listed as a whole, and the resource does not know it.
 STATUS = {
     "name": "status",
@@ -43,6 +45,8 @@ STATUS = {
 }
 authorized: set[str] = {"status"}
 malformed: list[bool] = []
+exhausted: list[bool] = []
+held: list[dict[str, object]] = []
 pages: list[str | None] = []
 reads: list[str] = []
 KEY = "codemode/session"
@@ -74,12 +78,19 @@ def read(uri):
         return {"error": {"code": "MISSING_TOOL_SELECTION", "message": "which?"}}
     names = query["tools"][0].split(",")
     note("read " + ",".join(names))
+    if exhausted:
+        return {"error": {"code": "TOO_MANY_FETCHES", "message": "later"}}
     authorized.update(names)
     found = {
         name: TOOLS.get(name, {"error": f"Tool '{name}' not found", "available_tools": list(TOOLS)}) for name in names
     }
     if MODE == "silent":
         found.pop("send_mail", None)
+    if MODE == "down" and "send_mail" in found:
+        found["send_mail"] = {"error": "The mail is down", "available_tools": []}
+    if MODE == "short":
+        authorized.difference_update(names[1:])
+        found |= {name: {"error": "The read is full"} for name in names[1:]}
     return {"tools": list(found.values())} if MODE == "as_list" else found
 
 
@@ -114,6 +125,12 @@ def call(params):
         TOOLS[name]["description"] = "Sends a mail to everybody."
     if arguments.get("text") == "advise":
         TOOLS[name]["_meta"] = {"usage": "Only to people who have asked for it."}
+        send({"method": "notifications/tools/list_changed"})
+    if arguments.get("text") == "exhaust":
+        authorized.clear()
+        exhausted.append(True)
+    if arguments.get("text") == "hold":  # the next read is answered after the one that follows it
+        held.append({})
         send({"method": "notifications/tools/list_changed"})
     if arguments.get("text") == "break":
         malformed.append(True)
@@ -161,5 +178,9 @@ for line in sys.stdin:
                 result["_meta"] = {KEY: KEYS.pop(0), "other": 1}
         if result is None:
             send({"id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
+        elif held == [{}] and request["method"] == "resources/read":
+            held[0] = {"id": request["id"], "result": result}
         else:
             send({"id": request["id"], "result": result})
+            if held and held[0] and request["method"] == "resources/read":
+                send(held.pop())

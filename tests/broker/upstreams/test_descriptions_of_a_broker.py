@@ -110,6 +110,18 @@ async def test_the_tools_of_another_broker_are_of_the_session_that_described_the
     assert (result.failed, lines(log)) == (None, ["add a False"])
 
 
+async def test_more_tools_than_one_read_of_the_other_describes_are_all_described(arguments, environment, tmp_path, log):
+    config = json.loads((tmp_path / "mcp.json").read_text())
+    config["mcpServers"]["notes"] = plain("wide", NOTES_LOG=str(log))
+    (tmp_path / "mcp.json").write_text(json.dumps(config))
+    far = ServerConfig(command=CODEMODE, args=arguments, env=environment, mode="legacy")
+    async with Broker(Config(servers={"far": far}), opens_sandbox=False) as broker:
+        names = [tool.qualified_name for tool in broker.catalog.tools if "wide" in tool.qualified_name]
+        details = await broker.session().get_tool_details(names)
+        assert details.described == tuple(names)
+        assert details.source.count("the_first: str") == len(names) == 12
+
+
 async def test_a_session_that_the_server_has_dropped_is_begun_again(served, tmp_path, log):
     config = json.loads((tmp_path / "mcp.json").read_text())
     config["serve"]["sessions"] = 1

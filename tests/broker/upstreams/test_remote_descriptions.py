@@ -104,6 +104,80 @@ async def test_a_server_that_goes_on_refusing_is_read_once_and_called_twice(open
         assert direct.failed.message == said
 
 
+async def test_calls_that_are_refused_together_need_one_read(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "forget"})
+        code = (
+            "import asyncio as io\nfrom tools import post\nawait io.gather(*[post.send_mail(to=x) for x in 'abcdefgh'])"
+        )
+        result = await session.execute_code(code)
+        assert result.value == ["done"] * 8, result.error
+        assert lines(log).count("read send_mail") == 2
+        assert sorted(line for line in lines(log)[2:] if line.startswith("call")) == [
+            f'call send_mail {{"to": "{name}"}}' for name in "abcdefgh"
+        ]
+
+
+async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_is_not_called(opened, log):
+    async with opened(lazy=True) as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "exhaust"})
+        refused = await session.call_directly("post.send_mail", {"to": "b"})
+        assert refused.failed is not None
+        assert refused.failed.message == (
+            "post wants the description of send_mail to be read again before it takes the call, and does not give it "
+            "now. Nothing was executed. Try again in a moment."
+        )
+        upstream = broker._upstreams.by_name["post"]
+        before = upstream._tools.listing
+        upstream._tools.note_change()
+        while upstream._tools.listing is before:
+            await anyio.lowlevel.checkpoint()
+        assert session.is_described(broker.catalog.lookup("post.send_mail"))
+        assert session.lapsed == {}
+        assert [line for line in lines(log) if line.startswith("call")] == [
+            'call send_mail {"to": "a", "text": "exhaust"}'
+        ]
+
+
+async def test_what_is_read_while_the_tools_are_listed_again_stays_described(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        upstream = broker._upstreams.by_name["post"]
+        before = upstream._tools.listing
+        await session.call_directly("post.send_mail", {"to": "a", "text": "hold"})
+        while lines(log).count("read send_mail") < 2:  # noqa: ASYNC110  # another process writes them
+            await anyio.sleep(0.01)
+        assert (await session.get_tool_details(["post.count_mails"])).described == ("post.count_mails",)
+        while upstream._tools.listing is before:
+            await anyio.lowlevel.checkpoint()
+        assert all(map(session.is_described, broker.catalog.tools))
+        assert session.lapsed == {}
+
+
+async def test_what_a_read_leaves_to_the_next_is_read_then(opened, log):
+    async with opened("short") as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        details = await session.get_tool_details(["post.send_mail", "post.count_mails"])
+        assert details.described == ("post.send_mail", "post.count_mails")
+        assert "folder: str" in details.source
+        assert (await session.call_directly("post.count_mails", {"folder": "a"})).failed is None
+        assert lines(log) == ["read send_mail,count_mails", "read count_mails", 'call count_mails {"folder": "a"}']
+
+
+async def test_an_error_for_want_of_any_tools_is_no_definition(opened, log):
+    async with opened("down") as broker:
+        details = await broker.session().get_tool_details(["post.send_mail", "post.count_mails"])
+        assert details.described == ("post.count_mails",)
+        assert details.unavailable == {"post.send_mail": "post does not describe it now: fetch it again in a moment"}
+        assert not broker.catalog.lookup("post.send_mail").is_complete
+        assert lines(log) == ["read send_mail,count_mails"]
+
+
 async def test_a_tool_that_changed_meanwhile_is_not_called_again(opened, log):
     async with opened() as broker:
         session = broker.session(grants=[Grant("post.*")])
