@@ -14,6 +14,7 @@ import anyio
 
 from broker.authorization.forms import FormReply
 from broker.authorization.question_box import Later
+from broker.callbacks import is_failure
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class RunAnswerer:
                     reply = await fill(form) if callable(fill) else None
                     if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
                         return reply
-        except Exception:  # noqa: BLE001  # as of questions
+        except BaseException as error:  # as of questions
+            if not is_failure(error):
+                raise
             logger().exception("the answerer failed")
         return FormReply("cancel")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.model_calls import SERVER, TOOL
+from broker.callbacks import is_failure
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
@@ -87,7 +88,9 @@ class CalledModel:
             found = bounded(await self.extractor(Extraction(arguments["value"], schema, instructions)))
         except UnfitResultError as error:
             return _failed("ToolResultError", call_texts.extract_got(f"it {error}"))
-        except Exception:  # noqa: BLE001  # the embedding program's own code
+        except BaseException as error:  # the embedding program's own code
+            if not is_failure(error):
+                raise
             logger().exception("the extractor failed")
             return _failed("ToolError", call_texts.MODEL_FAILED)
         fault = first_fault(found, schema, keep=False)

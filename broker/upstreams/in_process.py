@@ -23,6 +23,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from broker.callbacks import is_failure
 from broker.logging import logger
 from sandbox.pace import PACE
 
@@ -63,12 +64,22 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         await PACE.keep()
         timeout = opts.get("timeout")
         if timeout is None:
-            return await self.handled(method, params, opts)
+            return await self._answered(method, params, opts)
         try:
             with anyio.fail_after(timeout):
-                return await self.handled(method, params, opts)
+                return await self._answered(method, params, opts)
         except TimeoutError:
             raise MCPError(code=t.REQUEST_TIMEOUT, message=f"No answer to {method} within {timeout} s") from None
+
+    async def _answered(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions) -> dict[str, Any]:
+        """Return the server's answer, also where its code raises what is no `Exception`."""
+        try:
+            return await self.handled(method, params, opts)
+        except BaseException as error:
+            if isinstance(error, Exception) or not is_failure(error):
+                raise
+            logger().exception("a handler failed", method=method)
+            raise MCPError(code=t.INTERNAL_ERROR, message="Internal server error") from None
 
     async def handled(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions) -> dict[str, Any]:
         """Return the server's answer to a request, or raise its error as `MCPError`."""

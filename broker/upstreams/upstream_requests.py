@@ -19,6 +19,7 @@ import mcp.types as t
 from pydantic import ValidationError
 
 from broker.authorization.form_reading import FormError, form_of
+from broker.callbacks import is_failure
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -227,6 +228,8 @@ class UpstreamRequests:
             try:
                 with anyio.fail_after(SAMPLING_SECONDS):
                     return await self.sampler(Sampling(self._server, asked))
-            except Exception as error:  # noqa: BLE001  # the embedding program's own code
+            except BaseException as error:  # the embedding program's own code
+                if not is_failure(error):
+                    raise
                 logger().warning("the sampler failed or refused", server=self._server, error=type(error).__name__)
                 raise RefusedError("the host refused") from None
