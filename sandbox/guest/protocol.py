@@ -40,6 +40,8 @@ MAX_ITEMS = 500_000
 _LEAST_PLAIN, _MOST_PLAIN = -(1 << 63), 1 << 63
 """Integers between these need no look at their digits."""
 
+_IN_ITSELF = "the value contains itself, so it cannot be written as JSON: leave that part out"
+
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 # Bound here, because a script may replace what is in `json`; and without the Python that its `decode` and `encode` have
@@ -170,7 +172,7 @@ class _Converter:
 
     def _container(self, value):
         if id(value) in self._open:
-            raise NotJsonError("the value contains itself, so it cannot be written as JSON")
+            raise NotJsonError(_IN_ITSELF)
         self._open.add(id(value))
         try:
             if isinstance(value, collections.abc.Mapping):
@@ -230,7 +232,7 @@ class _Converter:
 
     def _nested(self, owner, fields):
         if id(owner) in self._open:
-            raise NotJsonError("the value contains itself, so it cannot be written as JSON")
+            raise NotJsonError(_IN_ITSELF)
         self._open.add(id(owner))
         try:
             return self.convert(fields)

@@ -20,6 +20,8 @@ RECURSION_LIMIT = sys.getrecursionlimit()
 RESERVE = 1024 * 1024
 """Bytes kept back for telling that memory has run out."""
 
+_TOO_DEEP = "this is the script's value, nested too deep to be written as JSON: end with a part of it, or print that"
+
 _import = builtins.__import__
 _reserve = None
 
@@ -112,12 +114,14 @@ class Run:
 
     def _end(self, error):
         forgotten, unsent = self._bridge.close(), self._bridge.unsent()
-        has_tasks = self._cancel_the_rest()
+        left = self._cancel_the_rest()
         if error is None:
             error = self._cancelled() if self._task.cancelled() else self._task.exception()
         if error is None:
             forgotten += unsent  # of tasks that the script has not waited for
-            for line, note in _notes_on(forgotten, has_tasks):
+            told = {place[1] for place in forgotten}
+            places = [place for place in left if place is not None and place[1] not in told]
+            for line, note in [*_notes_on(forgotten, bool(left)), *_notes_on_tasks(places)]:
                 print(f"{self._filename}:{line}: {note}", file=sys.stderr)
             value = self._task.result()
             if value is None and not self._is_kernel and not self._bridge.was_used():
@@ -127,7 +131,7 @@ class Run:
             return self._complete(value)
         if failures.is_good_exit(error):
             return self._complete(None)
-        notes = [f"line {line}: {note}" for line, note in _notes_on(forgotten, has_tasks)]
+        notes = [f"line {line}: {note}" for line, note in _notes_on(forgotten, bool(left))]
         with contextlib.suppress(BaseException):  # the attributes of an exception may be the script's own code
             notes += [stubs.import_hint(error), absent.import_hint(error)]
         failures.add_notes(error, notes)
@@ -150,7 +154,7 @@ class Run:
             return self._tell(ValueError(str(error)))
         except BaseException as error:
             if type(error) is RecursionError:
-                failures.add_notes(error, ["this is the script's value, nested too deep to be written as JSON"])
+                failures.add_notes(error, [_TOO_DEEP])
             return self._tell(error)
 
     def _tell(self, error):
@@ -172,13 +176,22 @@ class Run:
             error.args = ("the script needs more memory than its run may have: keep less of it at a time",)
 
     def _cancel_the_rest(self):
-        """Cancel tasks that outlive the script and let them clean up, as `asyncio.run` does; return whether any did."""
+        """Cancel tasks that outlive the script and let them clean up, as `asyncio.run` does; return where each was."""
         tasks = asyncio.all_tasks(self._loop)
+        places = [self._place_of(task) for task in tasks]
         for task in tasks:
             task.cancel()
         with contextlib.suppress(BaseException):
             self._loop.run_until_blocked()
-        return bool(tasks)
+        return places
+
+    def _place_of(self, task):
+        """Return which function of the script a task is in, and at which line; None if it was told to end already."""
+        with contextlib.suppress(Exception):  # its class may be the script's own
+            coroutine = task.get_coro()
+            if not task.cancelling() and coroutine.cr_code.co_filename == self._filename:
+                return coroutine.cr_code.co_name, self._script.line_of(coroutine)
+        return None
 
     def _stuck(self):
         line = self._script.line_of(self._task.get_coro())
@@ -208,6 +221,16 @@ def _note_on(place, count, has_tasks):
         return f"{said}: make {around} an `async def` that awaits it, and write `await {around}(...)`"
     or_task = ", or `await` the task or gather that it was given to" if has_tasks else ""
     return f"{said}: write `await {function}(...)`{or_task}"
+
+
+def _notes_on_tasks(places):
+    """Return the lines at which tasks were when the script ended, and what to write; each place has one note."""
+    notes = []
+    for (function, line), count in sorted(collections.Counter(places).items()):
+        times = f" ({count} times)" if count > 1 else ""
+        said = f"{function}(...) was cancelled here{times}, as the script ended without it: `await` its task"
+        notes.append((line, said))
+    return notes
 
 
 def _unknown_value(value):

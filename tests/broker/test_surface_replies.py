@@ -72,7 +72,8 @@ def test_a_script_that_was_stopped_is_told_where():
 
 @pytest.mark.parametrize("limit", LIMITS)
 def test_whatever_stops_a_script_there_is_something_to_do_about_it(limit):
-    assert re.search(r"limit \w+=1\. .+\.$", text_of(outcome="stopped", stopped={"limit": limit, "amount": 1}), re.M)
+    said = text_of(outcome="stopped", stopped={"limit": limit, "amount": 1})
+    assert re.search(r"limit \w+=1\. .+\.$", said, re.MULTILINE)
     assert run_report._ADVICE[limit]
 
 

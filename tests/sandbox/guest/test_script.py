@@ -122,7 +122,7 @@ async def test_a_value_that_contains_itself_is_an_error(raised):
     outcome = await raised("x = []\nx.append(x)\nx")
     assert (outcome.type, outcome.message) == (
         "ValueError",
-        "the value contains itself, so it cannot be written as JSON",
+        "the value contains itself, so it cannot be written as JSON: leave that part out",
     )
 
 
@@ -306,25 +306,57 @@ async def test_a_call_that_a_library_makes_for_the_script_is_told_at_the_scripts
     )
 
 
+UNSENT = (
+    "good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`, or `await` the task or "
+    "gather that it was given to"
+)
+
+
 async def test_a_call_of_a_task_that_nobody_waits_for_is_reported(run):
     script = "import asyncio\nfrom tools import good\nasyncio.create_task(good.echo(text='a'))\nprint('done')"
     result = await run(script)
     assert result.outcome == Completed(None)
     assert result.usage.calls == 0
-    assert result.stderr == (
-        "script.py:3: good.echo(...) was never awaited, so it was not called: write `await good.echo(...)`, or `await` "
-        "the task or gather that it was given to\n"
-    )
+    assert result.stderr == f"script.py:3: {UNSENT}\n"
+
+
+TASKS = {
+    "waits": (
+        "async def save():\n  await asyncio.sleep(1)\nfor _ in 'ab': asyncio.create_task(save())",
+        "4: save(...) was cancelled here (2 times), as the script ended without it: `await` its task",
+        0,
+    ),
+    "in a gather": (
+        "async def save():\n  await asyncio.sleep(1)\nasyncio.gather(save())\nawait good.echo(text='b')",
+        "4: save(...) was cancelled here, as the script ended without it: `await` its task",
+        1,
+    ),
+    "about to call": (
+        "async def save():\n  await good.echo(text='a')\nasyncio.create_task(save())\nawait asyncio.sleep(0)",
+        f"4: {UNSENT}",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TASKS)
+async def test_what_a_task_had_still_to_do_when_the_script_ended_is_reported(run, case):
+    script, note, calls = TASKS[case]
+    result = await run(f"import asyncio\nfrom tools import good\n{script}\nNone")
+    assert (result.outcome, result.usage.calls) == (Completed(None), calls)
+    assert result.stderr == f"script.py:{note}\n"
 
 
 @pytest.mark.parametrize(
     "script",
     [
         "task = asyncio.create_task(good.echo(text='a'))\nawait good.echo(text='b')",
+        "async def f():\n  await asyncio.sleep(9)\nt = asyncio.create_task(f())\nawait asyncio.sleep(0)\nt.cancel()",
+        "async def f():\n  return 1\nt = asyncio.create_task(f())\nawait t",
         "a = asyncio.create_task(good.echo(text='a'))\nawait asyncio.sleep(0)\na.cancel()\nawait asyncio.sleep(0)",
         "task = asyncio.create_task(good.echo(text='a'))\nawait task",
     ],
-    ids=["sent", "cancelled", "awaited"],
+    ids=["sent", "own one cancelled", "own one awaited", "cancelled", "awaited"],
 )
 async def test_a_task_that_was_sent_cancelled_or_awaited_is_not_reported(run, script):
     assert not (await run(f"import asyncio\nfrom tools import good\n{script}\n")).stderr

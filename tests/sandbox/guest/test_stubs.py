@@ -173,7 +173,7 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "x = []\nx.append(x)\nawait good.echo(text=x)",
             "ToolArgumentsError",
-            "good.echo(): text: the value contains itself, so it cannot be written as JSON",
+            "good.echo(): text: the value contains itself, so it cannot be written as JSON: leave that part out",
         ),
         ("good.ecko(text='a')", "ToolNotFoundError", "there is no tool 'ecko' in tools.good. Did you mean echo?"),
         ("import tools\ntools.god", "ToolNotFoundError", "there is no server 'god' in tools. Did you mean good?"),
