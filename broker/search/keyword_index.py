@@ -22,7 +22,7 @@ from broker.search.weights import Fields, Ranking
 from broker.search.words import stem, written_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from broker.search.documents import Document
     from broker.search.queries import Terms
@@ -67,16 +67,24 @@ class KeywordIndex:
 
     def replace(self, server: str, specs: Iterable[ToolSpec]) -> None:
         """Make these the tools of a server; only what changed is read again."""
-        held = self._of_server.get(server, {})
+        for _ in self.replacing(server, specs):
+            pass
+
+    def replacing(self, server: str, specs: Iterable[ToolSpec]) -> Iterator[None]:
+        """Do the same in steps, one for each tool that is read; meanwhile the index lacks those that are not read yet.
+
+        No other server's tools may be replaced meanwhile. If it is not taken to its end, it has to be done again.
+        """
+        held = self._of_server.setdefault(server, {})
         wanted = {spec.digest: spec for spec in specs}
-        self._remove([document for digest, document in held.items() if digest not in wanted])
-        brought = sum(self._brought[held[digest]] for digest in held.keys() & wanted.keys())
+        self._remove([held.pop(digest) for digest in held.keys() - wanted.keys()])
+        brought = sum(self._brought[document] for document in held.values())
         self._vocabulary.room = max(0, WORDS_OF_SERVER + WORDS_OF_TOOL * len(wanted) - brought)
         repeated = cache(lambda text: self._vocabulary.read(written_words(text)))
-        documents = {
-            digest: held[digest] if digest in held else self._add(spec, repeated) for digest, spec in wanted.items()
-        }
-        self._of_server[server] = documents
+        for digest, spec in wanted.items():
+            if digest not in held:
+                held[digest] = self._add(spec, repeated)
+                yield
         self._vocabulary.forget()
 
     def rank(

@@ -19,9 +19,10 @@ from broker.search.patterns import matching
 from broker.search.vectors import MEANING_WEIGHT, VectorIndex, fuse
 from broker.texts import search_texts
 from codegen.plain_text import one_line
+from sandbox.pace import PACE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 
     from broker.search.vectors import Embedder, VectorStore
     from codegen import ToolSpec
@@ -75,9 +76,21 @@ class ToolSearch:
 
     def replace(self, server: str, specs: Iterable[ToolSpec]) -> None:
         """Make these the tools of a server; costs only what changed."""
+        for _ in self._replacing(server, specs):
+            pass
+
+    async def replace_in_turns(self, server: str, specs: Iterable[ToolSpec]) -> None:
+        """Do the same, and give others a turn of the event loop every millisecond; one server at a time.
+
+        If it is cancelled, it has to be done again.
+        """
+        for _ in self._replacing(server, specs):
+            await PACE.keep()
+
+    def _replacing(self, server: str, specs: Iterable[ToolSpec]) -> Iterator[None]:
         self._by_server[server] = tuple(dict.fromkeys(specs))
-        self._keywords.replace(server, self._by_server[server])
         self._specs = None
+        return self._keywords.replacing(server, self._by_server[server])
 
     async def search(self, request: SearchRequest) -> SearchPage:
         """Return a page of tools.

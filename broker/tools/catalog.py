@@ -109,6 +109,7 @@ class Catalog:
         self._spellings = Spellings()
         self._tool_search = ToolSearch() if tool_search is None else tool_search  # an empty one is false
         self._unread: set[str] = set()
+        self._reading = anyio.Lock()
         self.inferred_of: Callable[[ToolSpec], Inferred | None] = lambda _spec: None
         """Finds what was inferred about the results of a tool."""
         self.on_change: Callable[[], None] = lambda: None
@@ -260,17 +261,30 @@ class Catalog:
         """Return the qualified names nearest to a name, best first; a bare tool name counts as well."""
         return self._near.suggest(name, self.tools)
 
-    @property
-    def tool_search(self) -> ToolSearch:
-        """The search over these tools. It reads new listings when it is asked for, a fifth of a second for 1,000."""
-        for server in self._unread:
-            self._tool_search.replace(server, (entry.spec for entry in self._by_server[server].values()))
-        self._unread.clear()
+    async def searched(self) -> ToolSearch:
+        """Return the search over these tools.
+
+        It reads new listings when it is asked for, a fifth of a second for 1,000 tools, in which others have turns.
+        What is listed in that time is read too, but not what is listed while that is read: it could go on for ever.
+        """
+        async with self._reading:
+            for _ in range(2):
+                for server in tuple(self._unread):
+                    await self._read(server)
         return self._tool_search
 
+    async def _read(self, server: str) -> None:
+        self._unread.discard(server)
+        try:
+            await self._tool_search.replace_in_turns(server, [entry.spec for entry in self.of_server(server)])
+        except BaseException:  # cancelled
+            self._unread.add(server)
+            raise
+
     def entries_of(self, specs: Iterable[ToolSpec]) -> tuple[CatalogEntry, ...]:
-        """Return the entries of tools that a search has found."""
-        return tuple(self._by_server[spec.server][spec.name] for spec in specs)
+        """Return the entries of tools that a search has found, but for those that are not listed any more."""
+        found = (self._by_server[spec.server].get(spec.name) for spec in specs)
+        return tuple(entry for entry in found if entry is not None)
 
 
 def _names(entry: CatalogEntry) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class Finder:
         asked = self._upstreams.keys() if servers is None else servers
         woken = await self._wake(asked, request)
         await self._let_start(asked)
-        page = await self._catalog.tool_search.search(request)
+        page = await (await self._catalog.searched()).search(request)
         about_category = self._about_category(request)
         of_servers = (*unknown, *self._about_woken(woken, page), *self._about_servers(asked))
         notes = (*page.notes, *of_servers, *about_category, *self._overview(request))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from broker.errors import UnknownToolError
@@ -158,5 +160,68 @@ def test_a_new_listing_replaces_the_tools_of_its_server_only(catalog):
 )
 @pytest.mark.anyio
 async def test_a_search_finds_words_in_names_and_descriptions(catalog, query, first):
-    page = await catalog.tool_search.search(SearchRequest(query=query))
+    page = await (await catalog.searched()).search(SearchRequest(query=query))
     assert page.tools[0].qualified_name == first
+
+
+@pytest.fixture
+def large():
+    """A catalog with a server of a thousand tools, which take a while to read."""
+    catalog = Catalog(["many", "few"])
+    about = " ".join(f"words{place}" for place in range(200))
+    catalog.replace("many", [spec("many", f"polish_{number}", f"Polishes marble. {about}") for number in range(1_000)])
+    catalog.replace("few", [spec("few", "carve", "Carves wood.")])
+    return catalog
+
+
+async def found(catalog, query):
+    page = await (await catalog.searched()).search(SearchRequest(query=query, limit=200))
+    return [entry.qualified_name for entry in catalog.entries_of(page.tools)]
+
+
+@pytest.mark.anyio
+async def test_others_have_turns_while_a_search_reads_new_listings(large):
+    turns = 0
+
+    async def take_turns():
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_turns)
+        assert len(await found(large, "marble")) == 200
+        tasks.cancel_scope.cancel()
+    assert turns > 20
+
+
+@pytest.mark.anyio
+async def test_a_search_that_is_cancelled_while_it_reads_leaves_the_rest_to_the_next(large):
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(found, large, "marble")
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert 0 < len(large._tool_search) < 1_000
+    assert len(await found(large, "marble")) == 200
+    assert await found(large, "wood") == ["few.carve"]
+    large.replace("many", [])
+    assert await found(large, "marble") == []
+
+
+@pytest.mark.anyio
+async def test_searches_at_the_same_time_find_what_is_listed_and_nothing_that_is_withdrawn_meanwhile(large):
+    async def look():
+        assert await found(large, "wood") in (["few.carve"], ["few.chisel"])
+        assert set(await found(large, "marble")) <= {entry.qualified_name for entry in large.of_server("many")}
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(look)
+        await anyio.lowlevel.checkpoint()
+        await anyio.lowlevel.checkpoint()
+        large.replace("few", [spec("few", "chisel", "Chisels wood.")])
+        large.replace("many", [spec("many", "polish_1", "Polishes marble.")])
+    assert await found(large, "wood") == ["few.chisel"]
+    assert await found(large, "marble") == ["many.polish_1"]
