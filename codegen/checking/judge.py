@@ -191,7 +191,12 @@ def _on_kind(finding: Finding, type_: str, place: Place, known: Known) -> Mistak
             return Mistake("a call is no stream of pages", "`await` it for each page, and loop over its items by `for`")
         return _not_awaited(type_, place)
     if type_.startswith("<module 'tools"):
-        return Mistake(finding.message, "call one of its functions")
+        namespace = type_.split("'")[1].removeprefix("tools.")
+        hint = "call a function of one of its servers"
+        if namespace in known.functions:
+            functions = listed(known.functions[namespace])
+            hint = f"call one of its functions as `await {namespace}.TOOL(argument=...)`: {functions}"
+        return Mistake(finding.message, hint)
     if known.results_altered:
         return None
     kinds = kinds_of(type_, known.objects)
