@@ -6,6 +6,7 @@ Above: preparation.py, which finds that out, and whoever answers such a script. 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from broker.runs.script_check import mistakes_listed
@@ -13,7 +14,7 @@ from broker.texts.call_texts import NOT_FITTING, NOW_DESCRIBED, fetch_them
 from sandbox import Raised
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from codegen import Diagnostic
 
@@ -21,6 +22,7 @@ _MISTAKES_CHARACTERS = 580
 """For the reason and the mistakes together, so that a message stays under 800 with what stands around them."""
 
 _LEAST_CHARACTERS = 130
+_MOST_PROBLEMS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class NotDescribed:
     def outcome(self) -> Raised:
         """How the run of such a script ends, before it has begun."""
         return self._raised(fetch_them(self.names))
+
+    def outcome_for_now(self, problems: Iterable[str]) -> Raised:
+        """Return the outcome for a caller who could not be given any of the descriptions, and why."""
+        return self._raised(" ".join(f"{problem}." for problem in islice(dict.fromkeys(problems), _MOST_PROBLEMS)))
 
     def outcome_with_stubs(self, described: Sequence[str], mistakes: Sequence[Diagnostic]) -> Raised:
         """Return the outcome for a caller who gets the descriptions of those `described` with it.

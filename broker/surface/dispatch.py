@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from broker.search import SearchPage
     from broker.sessions import Session
     from codegen import Diagnostic
-    from sandbox import Limits
+    from sandbox import Limits, Raised
 
 ALL = "*"
 """As the category of a search: all categories are listed, instead of tools."""
@@ -221,12 +221,13 @@ class Surface:
         except UnknownToolError:  # its server has just withdrawn it
             return await self._ran(result)
         if not details.described:
+            if details.unavailable:
+                result = _ended_by(lacking.outcome_for_now(details.unavailable.values()), result)
             return await self._ran(result)
         is_whole = len(details.described) == len(lacking.names)
         raised = lacking.outcome_with_stubs(details.described, await self._mistakes(code) if is_whole else ())
         stubs = _stubs(details)
-        error = ExecutionError(type=raised.type, message=raised.message, traceback=raised.traceback)
-        reply = await self._ran(result.model_copy(update={"error": error}))
+        reply = await self._ran(_ended_by(raised, result))
         # Some clients show their model the envelope alone.
         envelope = reply.structured or {}
         told = envelope["error"] | {"message": f"{envelope['error']['message']}\n\n{stubs}"}
@@ -289,6 +290,12 @@ def _stubs(details: ToolDetails) -> str:
     refused, asked = ([name for name, one in details.outlooks.items() if one == said] for said in ("refused", "asked"))
     said = [*parts, tool_texts.outlook(refused, asked), tool_texts.not_described(details)]
     return "\n\n".join(part.rstrip() for part in said if part)
+
+
+def _ended_by(raised: Raised, result: ExecutionResult) -> ExecutionResult:
+    """Return the result of a run that was not started, with another error."""
+    error = ExecutionError(type=raised.type, message=raised.message, traceback=raised.traceback)
+    return result.model_copy(update={"error": error})
 
 
 def _unusable(code: str, seconds: float | None) -> str | None:

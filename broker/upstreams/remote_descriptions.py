@@ -8,12 +8,13 @@ by the server.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import MCPError
-from mcp.types import METHOD_NOT_FOUND
+from mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from broker.disclosure.tool_descriptions import (
     DESCRIPTION_REQUIRED,
@@ -83,7 +84,9 @@ class RemoteDescriptions:
             return listing
         listed = {spec.name: spec for spec in listing.tools}
         before = self._read.copy()
-        now = await read_descriptions(connection, [spec for name, spec in listed.items() if name in before])
+        now, problem = await self._read_again(connection, [spec for name, spec in listed.items() if name in before])
+        if problem:
+            listing = replace(listing, problems=(*listing.problems, problem))
         kept = {
             name: spec
             for name, spec in self._read.items()
@@ -93,6 +96,15 @@ class RemoteDescriptions:
         tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
         partial = [spec for spec in tools if self._is_spoken or not properties_of(spec.input_schema)]
         return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in partial) - self._read.keys())
+
+    async def _read_again(self, connection: Connection, listed: Sequence[ToolSpec]) -> tuple[dict[str, ToolSpec], str]:
+        """Return what the server now says of tools that were read before, or why it could not be read."""
+        try:
+            return await read_descriptions(connection, listed), ""
+        except (MCPError, RuntimeError, ValueError) as error:
+            if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
+                raise
+            return {}, f"its descriptions could not be read again ({_why(error)})"
 
     def _is_listed_as(self, spec: ToolSpec) -> bool:
         """Tell whether the listing before had the same line of a tool."""
@@ -180,7 +192,11 @@ class RemoteDescriptions:
         name = listed.name
         async with self._reading:
             if self._last_readings.get(name) is last:
-                self._last_readings[name] = _Reading((await read_descriptions(connection, [listed])).get(name))
+                found: dict[str, ToolSpec] = {}
+                # An error is none of the call, which was not executed.
+                with suppress(MCPError, RuntimeError, ValueError):
+                    found = await read_descriptions(connection, [listed])
+                self._last_readings[name] = _Reading(found.get(name))
             return self._last_readings[name].found
 
 
@@ -223,17 +239,19 @@ def _is_descriptions(resource: Any) -> bool:
 
 def _not_known(error: Exception) -> str:
     """Return what an operator is told of a server whose resources could not be listed."""
-    why = "it did not answer properly"
-    if isinstance(error, MCPError):
-        why = call_texts.json_rpc_error(error.code)
-    elif isinstance(error, TimeoutError):
-        why = "it did not answer in time"
-    elif isinstance(error, _NotListedError):
-        why = str(error)
     return (
-        f"its resources could not be listed ({why}), so it is not known whether it describes its tools in "
+        f"its resources could not be listed ({_why(error)}), so it is not known whether it describes its tools in "
         f"{RESOURCE_NAME}; it is asked again when a tool without parameters is described"
     )
+
+
+def _why(error: Exception) -> str:
+    """Return what went wrong with a read or a listing, in the middle of a sentence."""
+    if isinstance(error, MCPError):
+        return call_texts.json_rpc_error(error.code)
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    return str(error) if isinstance(error, _NotListedError) else "it did not answer properly"
 
 
 async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) -> dict[str, ToolSpec]:

@@ -45,7 +45,7 @@ STATUS = {
 }
 authorized: set[str] = {"status"}
 malformed: list[bool] = []
-exhausted: list[bool] = []
+exhausted: list[str] = []
 held: list[dict[str, object]] = []
 pages: list[str | None] = []
 reads: list[str] = []
@@ -126,9 +126,9 @@ def call(params):
     if arguments.get("text") == "advise":
         TOOLS[name]["_meta"] = {"usage": "Only to people who have asked for it."}
         send({"method": "notifications/tools/list_changed"})
-    if arguments.get("text") == "exhaust":
+    if arguments.get("text") in {"exhaust", "fail"}:
         authorized.clear()
-        exhausted.append(True)
+        exhausted.append(arguments["text"])
     if arguments.get("text") == "hold":  # the next read is answered after the one that follows it
         held.append({})
         send({"method": "notifications/tools/list_changed"})
@@ -160,7 +160,8 @@ def handle(request):
             is_first = MODE == "never_at_first" and len(reads) == 1
             text = json.dumps({} if is_first else read(params["uri"]))
             contents = [{"uri": params["uri"], "mimeType": "application/json", "text": text}]
-            return {"contents": 5 if malformed or is_first else contents}
+            fails = exhausted == ["fail"]
+            return None if fails else {"contents": 5 if malformed or is_first else contents}
         case "tools/call":
             return call(params)
     return None

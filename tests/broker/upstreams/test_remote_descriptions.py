@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from broker import Broker, Config, Grant, ServerConfig
+from broker.disclosure.settings import DisclosureSettings
 from broker.upstreams.remote_descriptions import wants_description
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
@@ -19,7 +21,7 @@ DESCRIBED = Path(__file__).parents[1] / "servers" / "described.py"
 
 @pytest.fixture
 def opened(log):
-    def make(mode="plain", **settings) -> Broker:
+    def make(mode="plain", disclosure=None, **settings) -> Broker:
         config = ServerConfig(
             command=sys.executable,
             args=("-I", str(DESCRIBED), mode),
@@ -27,7 +29,7 @@ def opened(log):
             mode="legacy",
             **settings,
         )
-        return Broker(Config(servers={"post": config}))
+        return Broker(Config(servers={"post": config}, disclosure=disclosure or DisclosureSettings()))
 
     return make
 
@@ -120,11 +122,17 @@ async def test_calls_that_are_refused_together_need_one_read(opened, log):
         ]
 
 
-async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_is_not_called(opened, log):
+@pytest.mark.parametrize(
+    ("how", "warnings"),
+    [("exhaust", ()), ("fail", ("its descriptions could not be read again (JSON-RPC error -32601)",))],
+)
+async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_is_not_called(
+    opened, log, how, warnings
+):
     async with opened(lazy=True) as broker:
         session = broker.session(grants=[Grant("post.*")])
         await session.get_tool_details(["post.send_mail"])
-        await session.call_directly("post.send_mail", {"to": "a", "text": "exhaust"})
+        await session.call_directly("post.send_mail", {"to": "a", "text": how})
         refused = await session.call_directly("post.send_mail", {"to": "b"})
         assert refused.failed is not None
         assert refused.failed.message == (
@@ -138,8 +146,9 @@ async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_
             await anyio.lowlevel.checkpoint()
         assert session.is_described(broker.catalog.lookup("post.send_mail"))
         assert session.lapsed == {}
+        assert broker.server_statuses()[0].warnings == warnings
         assert [line for line in lines(log) if line.startswith("call")] == [
-            'call send_mail {"to": "a", "text": "exhaust"}'
+            f'call send_mail {{"to": "a", "text": "{how}"}}'
         ]
 
 
@@ -167,6 +176,20 @@ async def test_what_a_read_leaves_to_the_next_is_read_then(opened, log):
         assert "folder: str" in details.source
         assert (await session.call_directly("post.count_mails", {"folder": "a"})).failed is None
         assert lines(log) == ["read send_mail,count_mails", "read count_mails", 'call count_mails {"folder": "a"}']
+
+
+async def test_a_script_whose_tools_cannot_be_described_now_is_answered_with_the_reason(opened):
+    code = {"code": "from tools import post\nawait post.send_mail(to='a')"}
+    begin = "The script was not started: these tools have not been described yet: post.send_mail (line 2). "
+    async with opened("silent", DisclosureSettings(fetches_per_minute=1)) as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        for why in (
+            r"post does not describe it now: fetch it again in a moment\.",
+            r"Too many descriptions were fetched; try again in \d+ s\.",
+        ):
+            reply = await session.dispatch("execute_code", code)
+            assert reply.is_error
+            assert re.search(re.escape(begin) + why, reply.text)
 
 
 async def test_an_error_for_want_of_any_tools_is_no_definition(opened, log):
