@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
+import anyio
+import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Audio, Image
 from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, StrictJsonSchema
 from mcp.types import CallToolResult, ContentBlock, InputRequiredResult
-from pydantic import create_model
+from pydantic import PrivateAttr, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
@@ -24,6 +27,10 @@ from broker.calls.tool_results import NULL_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+MOST_THREADS = 40
+"""For the functions of a server: those that never return take none of the threads that all else runs in."""
 
 
 def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPServer:
@@ -42,9 +49,10 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
         server = MCPServer(name)
     finally:
         root.removeHandler(nobody)
+    threads = anyio.CapacityLimiter(MOST_THREADS)
     for function in functions:
         try:
-            _add(server, function)
+            _add(server, function, threads)
         except (PydanticUserError, InvalidSignature) as error:
             reason = str(error).partition("\n")[0].partition(". Set `")[0]
             reason = f"{reason}: {error.__cause__}" if isinstance(error.__cause__, NameError) else reason
@@ -56,11 +64,27 @@ class _OfFunction(FuncMetadata):
     """What the SDK knows of a function, for callers that send values, and want the value that it returned.
 
     The SDK parses texts that look like JSON, for models that write all arguments as texts: a script's text is one. Of a
-    result without a type that it can tell it sends the text alone; here the value goes with it. None it leaves out.
+    result without a type that it can tell it sends the text alone; here the value goes with it. None it leaves out. For
+    a function that is no coroutine it waits until that returns, whatever happens to the call.
     """
+
+    _threads: anyio.CapacityLimiter | None = PrivateAttr(default=None)
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
         return data
+
+    async def call_fn(
+        self,
+        fn: Callable[..., Any],
+        fn_is_async: bool,  # noqa: FBT001  # of the SDK
+        arguments: dict[str, Any],
+        arguments_to_pass_directly: dict[str, Any] | None = None,
+    ) -> Any:
+        if fn_is_async:
+            return await super().call_fn(fn, fn_is_async, arguments, arguments_to_pass_directly)
+        # Nothing can stop the thread: a run that ends does not wait for it.
+        called = partial(fn, **arguments, **(arguments_to_pass_directly or {}))
+        return await anyio.to_thread.run_sync(called, abandon_on_cancel=True, limiter=self._threads)
 
     def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
         if isinstance(result, Iterator):
@@ -74,11 +98,12 @@ class _OfFunction(FuncMetadata):
         return converted
 
 
-def _add(server: MCPServer, function: Callable[..., Any]) -> None:
+def _add(server: MCPServer, function: Callable[..., Any], threads: anyio.CapacityLimiter) -> None:
     server.add_tool(function)
     tool = server._tool_manager.get_tool(function.__name__)  # noqa: SLF001  # the SDK has no other way to it
     if tool is not None:
-        tool.fn_metadata = _metadata(function, tool.fn_metadata)
+        metadata = tool.fn_metadata = _metadata(function, tool.fn_metadata)
+        metadata._threads = threads  # noqa: SLF001  # of the same module
 
 
 def _metadata(function: Callable[..., Any], told: FuncMetadata) -> _OfFunction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from typing_extensions import TypedDict
 
 from broker import Broker, Form, FormReply, Grant, Question, tool_definitions
 from broker.texts import tool_texts
+from sandbox import Limits
 
 if TYPE_CHECKING:
     from anthropic.types import ToolParam
@@ -240,6 +242,38 @@ async def test_whoever_embeds_sees_output_and_calls_as_they_come():
         )
     assert printed == [("stdout", "now\n")]
     assert ended == [("greet", "ok", 1, 1)]
+
+
+@pytest.fixture
+def blocked(monkeypatch):
+    """A function that blocks its thread until the test ends, of a server with two threads."""
+    monkeypatch.setattr("broker.upstreams.functions.MOST_THREADS", 2)
+    ended = threading.Event()
+
+    def block() -> bool:
+        return ended.wait(60)
+
+    yield block
+    ended.set()
+
+
+async def test_a_run_ends_at_its_limit_while_a_function_blocks_and_others_go_on(blocked):
+    def think() -> str:
+        return "thought"
+
+    script = "from tools import blocking\nawait blocking.block()"
+    with anyio.fail_after(30):
+        async with Broker(servers={"blocking": [blocked], "thinking": [think]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            ended = [
+                await session.execute_code(script, describe_references=True, limits=Limits(wall_seconds=0.3))
+                for _ in range(4)
+            ]
+            after = await session.execute_code("await thinking.think()", describe_references=True)
+    assert [(one.stopped and one.stopped.limit, [call.status for call in one.calls]) for one in ended] == [
+        ("wall_seconds", ["cancelled"])
+    ] * 4
+    assert after.value == "thought"
 
 
 async def test_a_callback_that_raises_is_no_mistake_of_the_model():
