@@ -22,6 +22,7 @@ from broker.server.tools_mode import SETTLE_SECONDS
 from broker.texts import description_texts
 from broker.tiers import token_counter
 from broker.tiers.pages import compact
+from broker.tiers.tiers import no_number
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 PREFIX = "/api/v1/tools"
 
 _NUMBER_DIGITS = 9
+_NO_SLASH = "There is nothing at this path. Write it without the slash at its end."
+_NO_TOOL = f"There is nothing at this path. Name a tool, as in {PREFIX}/SERVER/TOOL."
 
 
 class _NotFoundError(Exception):
@@ -118,7 +121,8 @@ class _Api:
 
     async def tool(self, request: Request) -> Response:
         if not request.path_params["tool"]:
-            raise _NotFoundError("There is nothing at this path. Write it without the slash at its end.")
+            is_page = request.path_params["server"] in {"hot", "categories"}
+            raise _NotFoundError(_NO_SLASH if is_page else _NO_TOOL)
         name = f"{request.path_params['server']}.{request.path_params['tool']}"
         try:
             return await self._definition(name)
@@ -135,7 +139,7 @@ class _Api:
 
 def _number(key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_DIGITS):
-        raise SearchError(f"The {key} {text[:40]!r} cannot be used. Give a whole number.")
+        raise no_number(key, text)
     return int(text)
 
 

@@ -222,9 +222,11 @@ async def test_the_tools_of_a_server_called_category_can_be_read(desk_server, na
     [
         ("/category/dsek", 404, "There is no category 'dsek'. Did you mean desk?"),
         ("/category/desk?page=0", 400, "The page 0 cannot be used. Give a whole number from 1 to 1000000."),
-        ("/category/desk?page_size=x", 400, "The page_size 'x' cannot be used. Give a whole number."),
+        ("/category/desk?page=-1", 400, "The page '-1' cannot be used. Give a whole number from 1 to 1000000."),
+        ("/category/desk?page_size=x", 400, "The page_size 'x' cannot be used. Give a whole number from 1 to 500."),
         ("/hot?cursor=x", 400, "The cursor cannot be read."),
         ("/hot/", 404, "There is nothing at this path. Write it without the slash at its end."),
+        ("/desk/", 404, "There is nothing at this path. Name a tool, as in /api/v1/tools/SERVER/TOOL."),
         ("/desk/ad", 404, "There is no tool 'desk.ad'. Did you mean desk.add"),
     ],
 )
