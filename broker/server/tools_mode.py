@@ -183,10 +183,8 @@ class ToolsMode:
         Raises:
             UnknownToolError: There is no tool of this name; nothing was sent.
         """
-        if name in OWN_SCHEMAS:
-            fault = first_fault(arguments, OWN_SCHEMAS[name], unchecked=TOO_LARGE)
-            if fault is not None:
-                return _text(tool_texts.wrong_arguments(name, fault), is_error=True)
+        if name in OWN_SCHEMAS and (fault := self._fault_of(name, arguments)):
+            return _text(fault, is_error=True)
         if name == DETAILS:
             names = tuple(dict.fromkeys(arguments["tools"]))
             answer = _text(json.dumps(await self.read(session, Selection(names, None)), ensure_ascii=False))
@@ -206,6 +204,14 @@ class ToolsMode:
             offered = self._names.by_tool().get(qualified, name)
             return _required(description_required(offered, handle, session.lapsed.get(qualified, "")))
         return _answer(result)
+
+    def _fault_of(self, name: str, arguments: dict[str, Any]) -> str:
+        """Return what is wrong with a call of one of `OWN_SCHEMAS`; empty if nothing is."""
+        fault = first_fault(arguments, OWN_SCHEMAS[name], unchecked=TOO_LARGE)
+        if fault is not None:
+            return tool_texts.wrong_arguments(name, fault)
+        is_of_head = name == CALL and arguments["name"] in self._head
+        return tool_texts.called_by_itself(arguments["name"], CALL) if is_of_head else ""
 
     async def _call(
         self, session: Session, name: str, arguments: dict[str, Any], on_progress: ProgressFnT | None

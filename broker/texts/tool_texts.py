@@ -170,6 +170,11 @@ def not_offered(name: str, near: Sequence[str], *, is_withdrawn: bool = False) -
     return f"There is no tool {json.dumps(one_line(name, _SHOWN_CHARACTERS))}{gone}. Nothing was executed. {hint}"
 
 
+def called_by_itself(name: str, through: str) -> str:
+    """Return that one of our own tools was called through the one that calls tools of servers."""
+    return f"Nothing was executed: {name} is no tool of a server. Call {name} itself, not through {through}."
+
+
 def several_offered(name: str, near: Sequence[str]) -> str:
     """Return that a bare name is that of several tools, where tools are called without a script."""
     shown = json.dumps(one_line(name, _SHOWN_CHARACTERS))

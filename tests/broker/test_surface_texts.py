@@ -338,6 +338,7 @@ OTHERS = {
     "search, no annotation": lambda name: refused_search(lambda: dispatch._hints({name: True})),
     "execute_code, no timeout": lambda name: str(dispatch._unusable("1", -1.0) or name),
     "fetched_too_often": lambda name: description_texts.fetched_too_often(3.0),  # noqa: ARG005
+    "called_by_itself": lambda name: tool_texts.called_by_itself("search_tools", "call_tool"),  # noqa: ARG005
     "not_offered": lambda name: tool_texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
     "not_offered and unlike others": lambda name: tool_texts.not_offered(name, [], is_withdrawn=True),
     "several_offered": lambda name: tool_texts.several_offered(name, [f"{number}.{name}" for number in range(20)]),

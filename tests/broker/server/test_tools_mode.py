@@ -296,6 +296,16 @@ async def test_wrong_arguments_of_the_head_are_said(offered, name, arguments):
         assert result.content[0].text.startswith(f"{name} was not called:")
 
 
+@pytest.mark.parametrize("name", HEAD)
+async def test_a_tool_of_the_head_is_not_called_through_another(offered, name):
+    async with offered() as client:
+        result = await client.call_tool("call_tool", {"name": name, "arguments": {"query": "add"}})
+    assert result.is_error
+    assert result.content[0].text == (
+        f"Nothing was executed: {name} is no tool of a server. Call {name} itself, not through call_tool."
+    )
+
+
 async def test_with_auto_all_tools_are_described_from_the_start_while_they_fit(offered):
     async with offered(disclosure=DisclosureSettings(describe="auto")) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
