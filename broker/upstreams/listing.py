@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
+from broker.authorization.patterns import has_wildcards
 from broker.errors import ReplyError
 from broker.upstreams.definition_size import INTEGER_BITS, has_large_integer, is_deeper, size_of
 from broker.upstreams.guidance import examples_of, with_guidance
 from codegen import ToolAnnotations, ToolSpec
+from codegen.near_names import near_name
 from codegen.plain_text import one_line
 from codegen.tool_spec import HINTS
 from sandbox.pace import PACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from broker.upstreams.connection import Connection
     from broker.upstreams.server_config import ServerConfig
@@ -69,7 +71,7 @@ async def list_tools(connection: Connection, server: str, settings: ServerConfig
     reading = _Reading(server, settings, repeats_arguments=connection.repeats_arguments)
     cut = await _read_pages(connection, reading)
     connection.repeat_arguments(reading.headers)
-    problems = reading.problems
+    problems = reading.problems if cut else [*reading.mistyped(), *reading.problems]
     if len(problems) > _MOST_PROBLEMS:
         problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more problems of its listing"]
     return Listing(tuple(reading.tools.values()), (*problems, cut) if cut else tuple(problems))
@@ -104,6 +106,7 @@ class _Reading:
         tools: The usable tools.
         headers: Of those, the headers of their calls, where they have some.
         problems: What was wrong with the others.
+        not_listed: The names in the config's patterns of tools that no entry has had yet.
     """
 
     server: str
@@ -113,6 +116,20 @@ class _Reading:
     headers: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     size: int = 0
+    not_listed: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        patterns = (*(self.settings.allow_tools or ()), *self.settings.hide_tools)
+        self.not_listed = {pattern for pattern in patterns if not has_wildcards(pattern)}
+
+    def mistyped(self) -> Iterator[str]:
+        """Yield a sentence for each name in the config that the server does not list: a tool stays that was to go."""
+        settings = self.settings
+        for key, names in (("allow_tools", settings.allow_tools or ()), ("hide_tools", settings.hide_tools)):
+            for name in filter(self.not_listed.__contains__, names):
+                near = near_name(name, self.tools)
+                hint = f"; did you mean {one_line(near, 80)!r}?" if near else ""
+                yield f"{key} names {one_line(name, 80)!r}, which it does not list{hint}"
 
     async def take(self, entries: Iterable[Any]) -> str:
         """Take the tools of a page; return why the rest of the listing is not looked at, or an empty text."""
@@ -120,8 +137,10 @@ class _Reading:
             if PACE.is_due:
                 await PACE.give_way()
             name = entry.get("name") if isinstance(entry, dict) else None
-            if isinstance(name, str) and not self.settings.offers(name):
-                continue
+            if isinstance(name, str):
+                self.not_listed.discard(name)
+                if not self.settings.offers(name):
+                    continue
             spec = self._usable(entry, name, index)
             if isinstance(spec, str):
                 self.problems.append(f"left out {spec}")

@@ -20,7 +20,7 @@ class ServerStatus:
         tool_count: Tools of its last listing.
         problem: What is wrong, as a sentence; None when nothing is.
         what_to_do: What to do about it.
-        warnings: What was left out of its listing.
+        warnings: What was left out of its listing, and names of tools in the config that it does not list.
         is_lazy: Whether it is connected only while it is needed.
         about: What the config says of it, on one line.
     """

@@ -486,6 +486,18 @@ async def test_the_config_says_which_tools_of_a_server_are_used(running, faulty,
         assert listings[0].problems == ()
 
 
+async def test_a_name_in_the_config_that_the_server_does_not_list_is_told(running, faulty):
+    listings: list[Listing] = []
+    settings = {"allow_tools": ["echo1?", "zzz", "echo11"], "hide_tools": ["ecoh12", "echo13", "echo50*"]}
+    async with running(faulty("many_tools", **settings), listings):
+        assert listings[0].problems == (
+            "allow_tools names 'zzz', which it does not list",
+            "hide_tools names 'ecoh12', which it does not list; did you mean 'echo12'?",
+        )
+    async with running(faulty("many_tools", hide_tools=["zzz"], max_tools=3), listings):
+        assert listings[1].problems == ("more than 3 tools are offered; raise max_tools to use the others",)
+
+
 async def test_a_storm_of_changes_in_the_newer_era_is_one_listing_a_second(running):
     server = MCPServer("stormy")
 
