@@ -8,6 +8,7 @@ by the server.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from broker.upstreams.server_config import ServerConfig
 
 
+_MARGIN_SECONDS = 0.1
+
+
 class NotTakenError(Exception):
     """A server did not execute a call for want of its tool's description; the text is the server's, not bounded."""
 
@@ -66,7 +70,7 @@ class RemoteDescriptions:
         self._listed: dict[str, ToolSpec] = {}
         self._read: dict[str, ToolSpec] = {}
         self._last_readings: dict[str, _Reading] = {}
-        self._reading = anyio.Lock()
+        self._reading: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
     async def complete(self, connection: Connection, listing: Listing) -> Listing:
         """Return a new listing with the definitions that were read before, read again, and the others as incomplete.
@@ -179,7 +183,10 @@ class RemoteDescriptions:
         except NotTakenError:
             self._is_spoken = True
         self._read.setdefault(name, known)
-        now = await self._read_after(last, connection, self._listed.get(name, known))
+        now = None
+        # What ends the time of the call ends the read a little before, which executes nothing.
+        with anyio.CancelScope(deadline=anyio.current_effective_deadline() - _MARGIN_SECONDS):
+            now = await self._read_after(last, connection, self._listed.get(name, known))
         if now is None:
             raise UnavailableError(self._server, call_texts.not_described_now(self._server, name))
         if now.digest != known.digest:
@@ -190,7 +197,7 @@ class RemoteDescriptions:
     async def _read_after(self, last: _Reading | None, connection: Connection, listed: ToolSpec) -> ToolSpec | None:
         """Return what was read of a tool after `last`: calls that were refused together need one read."""
         name = listed.name
-        async with self._reading:
+        async with self._reading[name]:
             if self._last_readings.get(name) is last:
                 found: dict[str, ToolSpec] = {}
                 # An error is none of the call, which was not executed.

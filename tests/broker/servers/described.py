@@ -126,7 +126,7 @@ def call(params):
     if arguments.get("text") == "advise":
         TOOLS[name]["_meta"] = {"usage": "Only to people who have asked for it."}
         send({"method": "notifications/tools/list_changed"})
-    if arguments.get("text") in {"exhaust", "fail"}:
+    if arguments.get("text") in {"exhaust", "fail", "hang"}:
         authorized.clear()
         exhausted.append(arguments["text"])
     if arguments.get("text") == "hold":  # the next read is answered after the one that follows it
@@ -179,6 +179,8 @@ for line in sys.stdin:
                 result["_meta"] = {KEY: KEYS.pop(0), "other": 1}
         if result is None:
             send({"id": request["id"], "error": {"code": -32601, "message": "Method not found"}})
+        elif exhausted == ["hang"] and request["method"] == "resources/read":
+            pass
         elif held == [{}] and request["method"] == "resources/read":
             held[0] = {"id": request["id"], "result": result}
         else:

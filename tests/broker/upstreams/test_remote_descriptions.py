@@ -152,6 +152,20 @@ async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_
         ]
 
 
+async def test_a_read_that_is_not_answered_in_the_time_of_a_call_is_not_taken_for_the_call(opened, log):
+    async with opened(call_timeout_seconds=1) as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "hang"})
+        refused = await session.call_directly("post.send_mail", {"to": "b"})
+        assert refused.failed is not None
+        assert refused.failed.kind == "ToolUnavailableError"
+        assert "Nothing was executed." in refused.failed.message
+        assert [line for line in lines(log) if line.startswith("call")] == [
+            'call send_mail {"to": "a", "text": "hang"}'
+        ]
+
+
 async def test_what_is_read_while_the_tools_are_listed_again_stays_described(opened, log):
     async with opened() as broker:
         session = broker.session(grants=[Grant("post.*")])
