@@ -79,10 +79,10 @@ def selection_of(uri: str) -> Selection | None:
     return Selection(tuple(dict.fromkeys(tools)), session)
 
 
-def uri_of(tools: Sequence[str], session: str | None = None) -> str:
+def uri_of(tools: Sequence[str], session: str | None = None, *, resource_uri: str = RESOURCE_URI) -> str:
     """Return the URI that asks for these tools."""
     names = ",".join(quote(name, safe="") for name in tools)
-    return f"{RESOURCE_URI}?tools={names}" + (f"&session={quote(session, safe='')}" if session else "")
+    return f"{resource_uri}?tools={names}" + (f"&session={quote(session, safe='')}" if session else "")
 
 
 def resource(workflow: str) -> dict[str, Any]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _MARGIN_SECONDS = 0.1
+_URI_CHARACTERS = 1_000
 
 
 class NotTakenError(Exception):
@@ -67,6 +68,7 @@ class RemoteDescriptions:
         self._on_change = on_change
         self._is_spoken: bool | None = None
         """Whether the server speaks the extension; None while it has not listed its resources."""
+        self._uri = RESOURCE_URI
         self._listed: dict[str, ToolSpec] = {}
         self._read: dict[str, ToolSpec] = {}
         self._last_readings: dict[str, _Reading] = {}
@@ -104,7 +106,7 @@ class RemoteDescriptions:
     async def _read_again(self, connection: Connection, listed: Sequence[ToolSpec]) -> tuple[dict[str, ToolSpec], str]:
         """Return what the server now says of tools that were read before, or why it could not be read."""
         try:
-            return await read_descriptions(connection, listed), ""
+            return await read_descriptions(connection, listed, self._uri), ""
         except (MCPError, RuntimeError, ValueError) as error:
             if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
                 raise
@@ -119,7 +121,8 @@ class RemoteDescriptions:
         try:
             # The tools are still to be of use in the time that there is for a connection.
             with anyio.fail_after(self._settings.connect_timeout_seconds / 2):
-                self._is_spoken = await speaks_extension(connection, self._settings.max_pages)
+                uri = await listed_uri(connection, self._settings.max_pages)
+            self._is_spoken, self._uri = uri is not None, uri or RESOURCE_URI
         except (MCPError, RuntimeError, ValueError, TimeoutError) as error:
             is_unknown = isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND
             if is_unknown and not connection.states_capabilities:
@@ -145,14 +148,14 @@ class RemoteDescriptions:
             return listed
         if self._is_spoken is None and not await self._describes(connection, listed):
             return listed
-        found = await read_descriptions(connection, listed)
+        found = await read_descriptions(connection, listed, self._uri)
         self._read |= found
         return list(found.values())
 
     async def _describes(self, connection: Connection, listed: Sequence[ToolSpec]) -> bool:
         """Tell whether a server that does not list its resources describes one of these tools all the same."""
         try:
-            found = await read_descriptions(connection, listed[:MOST_TOOLS])
+            found = await read_descriptions(connection, listed[:MOST_TOOLS], self._uri)
         except (MCPError, RuntimeError, ValueError):
             return False
         if all(found.get(spec.name, spec) is spec for spec in listed):
@@ -202,7 +205,7 @@ class RemoteDescriptions:
                 found: dict[str, ToolSpec] = {}
                 # An error is none of the call, which was not executed.
                 with suppress(MCPError, RuntimeError, ValueError):
-                    found = await read_descriptions(connection, [listed])
+                    found = await read_descriptions(connection, [listed], self._uri)
                 self._last_readings[name] = _Reading(found.get(name))
             return self._last_readings[name].found
 
@@ -211,25 +214,25 @@ class _NotListedError(ValueError):
     """A server's resources could not be listed to their end; the text says why."""
 
 
-async def speaks_extension(connection: Connection, max_pages: int) -> bool:
-    """Tell whether a server lists the resource `tool_descriptions`. Malformed entries beside it are passed over.
+async def listed_uri(connection: Connection, max_pages: int) -> str | None:
+    """Return the URI at which a server lists `tool_descriptions`, if it does. Malformed entries are passed over.
 
     Raises:
         ValueError: It has resources and does not list them properly, or not on so many pages.
         MCPError: It answered with an error, or the connection ended.
     """
     if not connection.has_resources:
-        return False
+        return None
     cursor: str | None = None
     seen: set[str] = set()
     for _ in range(max_pages):
         page = await connection.list_resource_page(cursor)
         if not isinstance(page.entries, list):
             raise _NotListedError("a page is not a listing")
-        if any(map(_is_descriptions, page.entries)):
-            return True
+        if found := next(filter(None, map(_descriptions_uri, page.entries)), None):
+            return found
         if page.cursor is None:
-            return False
+            return None
         if not isinstance(page.cursor, str) or page.cursor in seen:
             raise _NotListedError("the pages go round")
         cursor = page.cursor
@@ -237,11 +240,13 @@ async def speaks_extension(connection: Connection, max_pages: int) -> bool:
     raise _NotListedError(f"there are more than {max_pages} pages; raise max_pages to look at the others")
 
 
-def _is_descriptions(resource: Any) -> bool:
-    if not isinstance(resource, dict):
-        return False
-    uri = resource.get("uri")
-    return resource.get("name") == RESOURCE_NAME or (isinstance(uri, str) and uri.partition("?")[0] == RESOURCE_URI)
+def _descriptions_uri(resource: Any) -> str | None:
+    """Return the URI of a listed resource without its query or template, if it is the one of descriptions."""
+    uri = resource.get("uri") if isinstance(resource, dict) else None
+    if not isinstance(uri, str) or not 0 < len(uri) <= _URI_CHARACTERS:
+        return None
+    plain = uri.partition("?")[0].partition("{")[0]
+    return plain if plain == RESOURCE_URI or resource.get("name") == RESOURCE_NAME else None
 
 
 def _not_known(error: Exception) -> str:
@@ -261,8 +266,8 @@ def _why(error: Exception) -> str:
     return str(error) if isinstance(error, _NotListedError) else "it did not answer properly"
 
 
-async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
-    """Return the full definitions of tools, by name; those that the server does not describe are left out.
+async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec], uri: str) -> dict[str, ToolSpec]:
+    """Return the full definitions of tools from the resource of a URI, by name; those that are not there are left out.
 
     A tool that it lists and does not know here has no other definition than the one that it listed: the tools of the
     disclosure itself are often so. A server that has described some of the tools may leave others to the next read.
@@ -274,7 +279,7 @@ async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec]) 
     waiting = list(listed)
     while waiting:
         batch = {spec.name: spec for spec in waiting[:MOST_TOOLS]}
-        texts = await connection.read_resource(uri_of(list(batch)))
+        texts = await connection.read_resource(uri_of(list(batch), resource_uri=uri))
         answers = dict(_entries(texts, list(batch)))
         errors = {name: said for name, said in answers.items() if "error" in said}
         described = {

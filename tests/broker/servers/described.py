@@ -49,6 +49,8 @@ exhausted: list[str] = []
 held: list[dict[str, object]] = []
 pages: list[str | None] = []
 reads: list[str] = []
+# In mode `elsewhere` the resource has another URI.
+URI = "post://help/tool_descriptions" if MODE == "elsewhere" else "resource:///tool_descriptions"
 KEY = "codemode/session"
 KEYS = json.loads(os.environ.get("SESSION_KEYS", "[]"))
 
@@ -74,6 +76,8 @@ def listed(tool):
 
 def read(uri):
     query = parse_qs(urlsplit(uri).query)
+    if uri.partition("?")[0] != URI:
+        return {}
     if "tools" not in query:
         return {"error": {"code": "MISSING_TOOL_SELECTION", "message": "which?"}}
     names = query["tools"][0].split(",")
@@ -95,7 +99,7 @@ def read(uri):
 
 
 def resources():
-    resource = {"uri": "resource:///tool_descriptions", "name": "tool_descriptions"}
+    resource = {"uri": URI, "name": "tool_descriptions"}
     if MODE.startswith("never") or (MODE == "late" and len(pages) == 1):
         return None
     if MODE == "round":

@@ -64,6 +64,14 @@ async def test_one_read_describes_all_that_are_asked_for_and_authorizes_their_ca
         assert lines(log) == ["read count_mails,send_mail", "call count_mails {}", 'call send_mail {"to": "a"}']
 
 
+async def test_descriptions_are_read_where_the_server_lists_them(opened, log):
+    async with opened("elsewhere") as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        assert "to: str" in (await session.get_tool_details(["post.send_mail"])).source
+        assert (await session.call_directly("post.send_mail", {"to": "a"})).failed is None
+        assert lines(log) == ["read send_mail", 'call send_mail {"to": "a"}']
+
+
 async def test_a_list_of_definitions_is_understood_as_well(opened):
     async with opened("as_list") as broker:
         details = await broker.session().get_tool_details(["post.send_mail"])
