@@ -61,9 +61,17 @@ class Selection:
 
 
 def selection_of(uri: str) -> Selection | None:
-    """Return what a URI asks for; None when it is not of this resource."""
+    """Return what a URI asks for; None when it is not of this resource.
+
+    Raises:
+        ValueError: It is longer than is read; the text says what to do.
+    """
+    if len(uri) > _URI_CHARACTERS:
+        if uri.startswith(RESOURCE_URI):
+            raise ValueError(description_texts.too_long_uri(_URI_CHARACTERS, MOST_TOOLS))
+        return None
     try:
-        parts = urlsplit(uri[:_URI_CHARACTERS])
+        parts = urlsplit(uri)
     except ValueError:
         return None
     if parts.scheme != "resource" or parts.netloc or parts.path != f"/{RESOURCE_NAME}":

@@ -69,13 +69,13 @@ class Resources:
         Raises:
             MCPError: There is no such resource for this client.
         """
-        selection = tool_descriptions.selection_of(params.uri)
-        if selection is not None:
-            return await self._read_descriptions(ctx, params.uri, selection)
         try:
-            page = self._outputs.read(params.uri, principal_of_request())
+            selection = tool_descriptions.selection_of(params.uri)
+            page = None if selection is not None else self._outputs.read(params.uri, principal_of_request())
         except ValueError as error:
             raise MCPError(t.INVALID_PARAMS, str(error)) from None
+        if selection is not None:
+            return await self._read_descriptions(ctx, params.uri, selection)
         if page is None:
             is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             code = t.INVALID_PARAMS if is_modern else NOT_FOUND_BEFORE_2026

@@ -60,6 +60,14 @@ def missing_selection(uri: str) -> str:
     return f"Say which tools: read {uri}?tools=NAME1,NAME2. Nothing was described."
 
 
+def too_long_uri(characters: int, most: int) -> str:
+    """Return that the URI of a read is longer than is read, of which at most so many tools are described."""
+    return (
+        f"The URI has more than {characters} characters. Nothing was described. Read it with fewer names: at most "
+        f"{most} tools at a time."
+    )
+
+
 def description_required(name: str, uri: str, session: str | None, changed: str) -> str:
     """Return that a call came before the read of `uri`, or after what that says has `changed`.
 

@@ -344,6 +344,7 @@ OTHERS = {
     "several_offered": lambda name: tool_texts.several_offered(name, [f"{number}.{name}" for number in range(20)]),
     "session_of_calls": lambda name: tool_texts.session_of_calls("s_0123456789abcdef", "call_tool"),  # noqa: ARG005
     "missing_selection": lambda name: message(tool_descriptions.missing_selection([name])),
+    "too_long_uri": lambda name: description_texts.too_long_uri(50_000, 100),  # noqa: ARG005
     "too_many_fetches": lambda name: message(tool_descriptions.too_many_fetches(3.0)),  # noqa: ARG005
     # A tool is offered by at most 64 ASCII characters.
     "description_required": lambda name: message(

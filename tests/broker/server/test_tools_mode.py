@@ -506,6 +506,15 @@ async def test_names_with_odd_characters_can_be_read(offered):
         assert "error" in document["a/b"]
 
 
+async def test_a_uri_that_is_too_long_is_refused_whole_and_not_read_in_part(offered):
+    async with offered() as client:
+        with pytest.raises(MCPError, match=r"more than 50000 characters. Nothing was described. Read it with fewer"):
+            await read(client, "add", *(f"tool_{number:05}" for number in range(5_000)))
+        refused = await client.call_tool("add", {"a": 1, "b": 2})
+        assert "TOOL_DESCRIPTION_REQUIRED" in refused.content[0].text
+        assert len(await read(client, "add", *(f"tool_{number:05}" for number in range(4_000)))) == 4_001
+
+
 async def test_names_in_one_encoded_text_are_read_apart_unless_a_tool_has_that_name():
     servers = {"one": says("one", "a,b", "a", "c")}
     with anyio.fail_after(60):
