@@ -158,6 +158,10 @@ class Connection:
         """Take the headers of all tools that have some: by tool and property, as the SDK's `x_mcp_header_map`."""
         self.session._x_mcp_header_maps = headers  # noqa: SLF001  # there is no public way
 
+    def repeat_arguments_of(self, tool: str, headers: dict[tuple[str, ...], str]) -> None:
+        """Take the headers of one tool, in place of those that it was listed with."""
+        self.session._x_mcp_header_maps[tool] = headers  # noqa: SLF001  # as above
+
     async def call_tool(
         self,
         name: str,

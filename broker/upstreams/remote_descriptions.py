@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import MCPError
+from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from broker.disclosure.tool_descriptions import (
@@ -287,6 +288,12 @@ async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec], 
             for name, said in answers.items()
             if name not in errors and isinstance(spec := spec_of(batch[name].server, {**said, "name": name}), ToolSpec)
         }
+        if connection.repeats_arguments:
+            described = {
+                name: spec for name, spec in described.items() if find_invalid_x_mcp_header(spec.input_schema) is None
+            }
+            for name, spec in described.items():
+                connection.repeat_arguments_of(name, x_mcp_header_map(spec.input_schema))
         later = [name for name, said in errors.items() if described and "available_tools" not in said]
         unknown = {name for name, said in errors.items() if name not in later and said.get("available_tools") != []}
         found |= described | {name: batch[name] for name in unknown}

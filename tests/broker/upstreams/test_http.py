@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 from typing import Annotated
 
 import anyio
 import anyio.lowlevel
+import mcp.types as t
 import pytest
-from mcp.server import MCPServer
+from mcp.server import MCPServer, Server
 from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
 from pydantic import Field
 
+from broker import Broker, Config, Grant
 from broker.errors import OutcomeUnknownError, UnavailableError
 from broker.upstreams.server_config import ServerConfig
 from tests.http_apps import bound_socket, serving, url_of
@@ -87,6 +90,40 @@ async def test_an_argument_that_a_definition_marks_goes_into_a_header_as_well(ru
         assert upstream.status.era == "2026"
         raw = await upstream.call_tool("weather", {"city": "Bern"})
     assert raw["structuredContent"] == {"result": ["Bern", "Bern"]}
+
+
+async def test_an_argument_goes_into_a_header_also_where_only_a_description_marks_it():
+    listed = {"name": "weather", "description": "Tells it.", "inputSchema": {"type": "object", "properties": {}}}
+    marked = {"type": "object", "properties": {"city": {"type": "string", "x-mcp-header": "City"}}}
+
+    async def list_tools(_ctx, _params):
+        return t.ListToolsResult(tools=[t.Tool.model_validate(listed)])
+
+    async def list_resources(_ctx, _params):
+        uri = "resource:///tool_descriptions"
+        return t.ListResourcesResult(resources=[t.Resource(uri=uri, name="tool_descriptions")])
+
+    async def read(_ctx, params):
+        text = json.dumps({"weather": listed | {"inputSchema": marked}})
+        return t.ReadResourceResult(contents=[t.TextResourceContents(uri=params.uri, text=text)])
+
+    async def call(ctx, params):
+        said = [params.arguments["city"], ctx.request.headers.get("mcp-param-city")]
+        return t.CallToolResult(content=[], structured_content={"said": said})
+
+    server = Server(
+        "web", on_list_tools=list_tools, on_list_resources=list_resources, on_read_resource=read, on_call_tool=call
+    )
+    sock = bound_socket()
+    async with (
+        serving(server.streamable_http_app(), sock),
+        Broker(Config(servers={"web": ServerConfig(url=mcp_url(sock))}), opens_sandbox=False) as broker,
+    ):
+        session = broker.session(grants=[Grant("*")])
+        await session.get_tool_details(["web.weather"])
+        result = await session.call_directly("web.weather", {"city": "Bern"})
+    assert result.answer is not None
+    assert result.answer["structuredContent"] == {"said": ["Bern", "Bern"]}
 
 
 async def test_results_beyond_a_megabyte_arrive(running):
