@@ -225,6 +225,8 @@ def _note_on(place, count, has_tasks):
 
 def _notes_on_tasks(places):
     """Return the lines at which tasks were when the script ended, and what to write; each place has one note."""
+    if not places:
+        return []
     notes = []
     for (function, line), count in sorted(collections.Counter(places).items()):
         times = f" ({count} times)" if count > 1 else ""
