@@ -12,7 +12,6 @@ from broker import Broker, Grant, Session, tool_definitions
 
 CONFIG = "examples/history/mcp.json"
 MODEL = "claude-sonnet-5-5"
-IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 async def ask(session: Session, question: str, **settings) -> str:
@@ -41,11 +40,12 @@ async def ask(session: Session, question: str, **settings) -> str:
 
 
 def shown(block):
-    if block["type"] == "image" and block["mimeType"] in IMAGES:
+    if block["type"] == "image":
         source = {"type": "base64", "media_type": block["mimeType"], "data": block["data"]}
         return {"type": "image", "source": source}
-    kind = block.get("resource", block).get("mimeType", block["type"])
-    return {"type": "text", "text": f"[{kind}: only PNG, JPEG, GIF and WebP images are shown to you]"}
+    resource = block.get("resource", block)
+    kind = resource.get("mimeType", block["type"])
+    return {"type": "text", "text": resource.get("text", f"[{kind} cannot be shown to you]")}
 
 
 async def main() -> None:

@@ -12,7 +12,6 @@ from broker import Broker, Grant, Session, tool_definitions
 
 CONFIG = "examples/history/mcp.json"
 MODEL = "gpt-5"
-IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
 async def ask(session: Session, question: str, **settings) -> str:
@@ -31,10 +30,11 @@ async def ask(session: Session, question: str, **settings) -> str:
 
 
 def shown(block):
-    if block["type"] == "image" and block["mimeType"] in IMAGES:
+    if block["type"] == "image":
         return {"type": "input_image", "image_url": f"data:{block['mimeType']};base64,{block['data']}"}
-    kind = block.get("resource", block).get("mimeType", block["type"])
-    return {"type": "input_text", "text": f"[{kind}: only PNG, JPEG, GIF and WebP images are shown to you]"}
+    resource = block.get("resource", block)
+    kind = resource.get("mimeType", block["type"])
+    return {"type": "input_text", "text": resource.get("text", f"[{kind} cannot be shown to you]")}
 
 
 async def main() -> None:

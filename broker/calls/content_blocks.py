@@ -26,7 +26,16 @@ _URI_CHARACTERS = 500
 _MOST_DIGITS = 9
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
 """What servers send may have parameters."""
-_TEXT_TYPE = re.compile(r"(?:text/[^;]+|application/json)(?:; *charset=\"?utf-8\"?)?", re.IGNORECASE)
+_TEXT_TYPE = re.compile(r"(?:text/[^;]+|application/json|image/svg\+xml)(?:; *charset=\"?utf-8\"?)?", re.IGNORECASE)
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", b"", "image/png"),
+    (b"\xff\xd8\xff", b"", "image/jpeg"),
+    (b"GIF8", b"", "image/gif"),
+    (b"RIFF", b"WEBP", "image/webp"),
+)
+"""The images that models take: what they begin with, what follows behind the eighth byte, and their type."""
+
+_FIRST_CHARACTERS = 16
 
 
 class ContentBlocks:
@@ -93,7 +102,8 @@ class ContentBlocks:
     def display(self, block: dict[str, Any], order: int, server: str | None = None) -> None:
         """Show a block with the run's result, where there is room for it; tasks reach this point in any order.
 
-        A text is made inert, and marked as that of the server that sent it; None means that the script made it.
+        A text is made inert, and marked as that of the server that sent it; None means that the script made it. An
+        image that models do not take becomes a resource: a client would pass it on, again with each turn that follows.
         """
         size = len(base64_of(block) or "") or len(str(block.get("resource", "")))
         is_over = self._displayed_characters + size > DISPLAYED_CHARACTERS
@@ -151,12 +161,20 @@ def block_of(mime_type: str, data: str) -> dict[str, Any]:
     kind = mime_type.partition("/")[0]
     if kind in {"image", "audio"}:
         return {"type": kind, "data": data, "mimeType": mime_type}
-    resource = {"uri": "resource:///displayed", "mimeType": mime_type, "blob": data}
-    return {"type": "resource", "resource": resource}
+    return _resource_of(mime_type, data)
+
+
+def _resource_of(mime_type: str, data: str) -> dict[str, Any]:
+    return {"type": "resource", "resource": {"uri": "resource:///displayed", "mimeType": mime_type, "blob": data}}
 
 
 def _as_displayed(block: dict[str, Any], server: str | None) -> dict[str, Any]:
     """Return a block as clients get it: a text, even one that came as base64, is one that can only be read."""
+    if block["type"] == "image":
+        image = _image_type(block["data"])
+        if image is not None:
+            return {**block, "mimeType": image}
+        block = _resource_of(block["mimeType"], block["data"])
     resource = block.get("resource")
     if not isinstance(resource, dict):
         return block
@@ -166,6 +184,14 @@ def _as_displayed(block: dict[str, Any], server: str | None) -> dict[str, Any]:
         shown.pop("blob", None)
         shown["text"] = ("" if server is None else call_texts.text_of(server)) + inert_text(text)
     return {**block, "resource": shown}
+
+
+def _image_type(data: str) -> str | None:
+    """Return the type of an image by its first bytes, as those who refuse one of another type see it."""
+    first = base64.b64decode(data[:_FIRST_CHARACTERS])
+    return next(
+        (kind for begin, inner, kind in _IMAGES if first.startswith(begin) and first[8:].startswith(inner)), None
+    )
 
 
 def _short(uri: str) -> str:

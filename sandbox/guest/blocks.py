@@ -11,6 +11,7 @@ import builtins
 from . import expected_types, tool_errors
 
 _KINDS = ("image", "audio", "resource")
+_BINARY = ("image/", "audio/", "video/")
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", b"", "image/png"),
     (b"\xff\xd8\xff", b"", "image/jpeg"),
@@ -18,6 +19,7 @@ _SIGNATURES = (
     (b"RIFF", b"WEBP", "image/webp"),
     (b"RIFF", b"WAVE", "audio/wav"),
     (b"%PDF-", b"", "application/pdf"),
+    (b"<svg", b"", "image/svg+xml"),
 )
 """What the bytes of each kind begin with, and what follows behind the eighth."""
 
@@ -48,6 +50,10 @@ def _display(value, mime_type):
         _bridge.post("display", {"id": value["id"]})
     elif carried := _carried(value):
         _bridge.post("display", {"mime_type": carried[0], "data": carried[1]})
+    elif isinstance(value, str) and mime_type is not None:
+        if mime_type.startswith(_BINARY) and mime_type != "image/svg+xml":
+            raise TypeError(f"display() of {mime_type} takes bytes, not a text")
+        _display(value.encode("utf-8", "replace"), mime_type)
     elif isinstance(value, (bytes, bytearray, memoryview)):
         data = bytes(value)
         kind = mime_type or _kind_of(data)

@@ -223,6 +223,13 @@ async def test_bytes_that_a_script_made_are_displayed_as_what_they_are(running):
         (b"\x1b[31m", "text/plain", {"text": "\\x1b[31m"}),
         (b"\xff\xfe", "text/plain", {"blob": "//4="}),
         (b"a,b", "application/pdf", {"blob": "YSxi"}),
+        (
+            b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+            "image/svg+xml",
+            {"text": "<svg xmlns='http://www.w3.org/2000/svg'/>"},
+        ),
+        ("a,b", "text/csv", {"text": "a,b"}),
+        ("<svg/>\x1b", "image/svg+xml", {"text": "<svg/>\\x1b"}),
     ],
 )
 async def test_bytes_that_are_text_are_displayed_as_text(running, data, kind, shown):
@@ -230,6 +237,27 @@ async def test_bytes_that_are_text_are_displayed_as_text(running, data, kind, sh
         reply = await run(f"display({data!r}, mime_type={kind!r})")
     [block] = reply.blocks
     assert block["resource"] == {"uri": "resource:///displayed", "mimeType": kind, **shown}
+
+
+@pytest.mark.parametrize(
+    ("data", "claimed", "blocks"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/png", [{"type": "image", "data": "/9j/4A==", "mimeType": "image/jpeg"}]),
+        (PNG, "image/x-png", [IMAGE]),
+        (b"II*\x00", "image/tiff", [{"type": "resource", "resource": {"mimeType": "image/tiff", "blob": "SUkqAA=="}}]),
+        (b"none", "image/png", [{"type": "resource", "resource": {"mimeType": "image/png", "blob": "bm9uZQ=="}}]),
+        (b"", "image/png", [{"type": "resource", "resource": {"mimeType": "image/png", "blob": ""}}]),
+    ],
+)
+async def test_only_what_models_take_as_an_image_is_shown_as_one(running, data, claimed, blocks):
+    of_server = {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": claimed}
+    for one in blocks:
+        if "resource" in one:
+            one["resource"] = {"uri": "resource:///displayed", **one["resource"]}
+    async with running() as run:
+        made = await run(f"display({data!r}, mime_type={claimed!r})")
+        carried = await run(f"display({of_server!r})")
+    assert list(made.blocks) == list(carried.blocks) == blocks
 
 
 @pytest.mark.parametrize("end", ["1 / 0", "raise SystemExit", "import asyncio\nawait asyncio.sleep(0)", "None"])
@@ -251,6 +279,7 @@ async def test_more_than_the_bound_is_left_out_and_said(running):
     [
         ("display(b'bytes of nothing')", "display() of bytes needs what they are"),
         ("display(b'8 bytes.WAVE')", "display() of bytes needs what they are"),
+        ("display('iVBORw0=', mime_type='image/png')", "display() of image/png takes bytes, not a text"),
         ("await read_bytes({'type': 'image', 'id': 'block_9'})", "read_bytes() knows no such block"),
         ("await read_bytes('x')", "read_bytes() takes a block that a tool returned"),
         (

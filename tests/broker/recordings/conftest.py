@@ -28,7 +28,7 @@ def desk_server(calls, desk_server):
     def draw(name: str) -> list[Any]:
         """Draws a picture."""
         calls.append(("draw", name))
-        return [Image(data=name.encode(), format="png")]
+        return [Image(data=b"\x89PNG\r\n\x1a\n" + name.encode(), format="png")]
 
     @desk_server.tool(structured_output=False)
     async def echo(text: str, times: int = 1) -> str:
