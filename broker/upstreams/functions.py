@@ -7,7 +7,9 @@ program run in its process, with all it may do; scripts reach them as they reach
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
@@ -24,6 +26,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from broker.calls.tool_results import NULL_KEY
+from sandbox.threads import waker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,7 +52,7 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
         server = MCPServer(name)
     finally:
         root.removeHandler(nobody)
-    threads = anyio.CapacityLimiter(MOST_THREADS)
+    threads = _Threads()
     for function in functions:
         try:
             _add(server, function, threads)
@@ -60,6 +63,41 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
     return server
 
 
+class _Threads:
+    """The threads of one server's functions: nothing can stop one, which is taken until its function returns.
+
+    A limiter that anyio is given does not count a thread on asyncio whose caller was cancelled.
+    """
+
+    def __init__(self) -> None:
+        self._taken = anyio.CapacityLimiter(MOST_THREADS)
+        self._any = anyio.CapacityLimiter(math.inf)
+
+    async def run(self, function: Callable[[], Any]) -> Any:
+        """Return what a function returns. A caller that is cancelled does not wait for it."""
+        call = object()
+        await self._taken.acquire_on_behalf_of(call)
+        give_back = partial(self._taken.release_on_behalf_of, call)
+        give_back_from_thread = waker(give_back)
+        # Taken by the thread when it begins, or else by a caller that was cancelled before: who takes it gives back.
+        first = iter([call])
+
+        def work() -> Any:
+            if next(first, None) is None:
+                return None
+            try:
+                return function()
+            finally:
+                with suppress(RuntimeError):  # the event loop has ended meanwhile
+                    give_back_from_thread()
+
+        try:
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._any)
+        finally:
+            if next(first, None) is not None:
+                give_back()
+
+
 class _OfFunction(FuncMetadata):
     """What the SDK knows of a function, for callers that send values, and want the value that it returned.
 
@@ -68,7 +106,7 @@ class _OfFunction(FuncMetadata):
     a function that is no coroutine it waits until that returns, whatever happens to the call.
     """
 
-    _threads: anyio.CapacityLimiter | None = PrivateAttr(default=None)
+    _threads: _Threads = PrivateAttr()
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
         return data
@@ -82,9 +120,7 @@ class _OfFunction(FuncMetadata):
     ) -> Any:
         if fn_is_async:
             return await super().call_fn(fn, fn_is_async, arguments, arguments_to_pass_directly)
-        # Nothing can stop the thread: a run that ends does not wait for it.
-        called = partial(fn, **arguments, **(arguments_to_pass_directly or {}))
-        return await anyio.to_thread.run_sync(called, abandon_on_cancel=True, limiter=self._threads)
+        return await self._threads.run(partial(fn, **arguments, **(arguments_to_pass_directly or {})))
 
     def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
         if isinstance(result, Iterator):
@@ -98,7 +134,7 @@ class _OfFunction(FuncMetadata):
         return converted
 
 
-def _add(server: MCPServer, function: Callable[..., Any], threads: anyio.CapacityLimiter) -> None:
+def _add(server: MCPServer, function: Callable[..., Any], threads: _Threads) -> None:
     server.add_tool(function)
     tool = server._tool_manager.get_tool(function.__name__)  # noqa: SLF001  # the SDK has no other way to it
     if tool is not None:

@@ -245,16 +245,29 @@ async def test_whoever_embeds_sees_output_and_calls_as_they_come():
 
 
 @pytest.fixture
-def blocked(monkeypatch):
+def ended():
+    """When it is set, `blocked` returns."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def begun():
+    """Has an item for each call of `blocked` that has begun."""
+    return []
+
+
+@pytest.fixture
+def blocked(monkeypatch, begun, ended: threading.Event):
     """A function that blocks its thread until the test ends, of a server with two threads."""
     monkeypatch.setattr("broker.upstreams.functions.MOST_THREADS", 2)
-    ended = threading.Event()
 
     def block() -> bool:
+        begun.append(None)
         return ended.wait(60)
 
-    yield block
-    ended.set()
+    return block
 
 
 async def test_a_run_ends_at_its_limit_while_a_function_blocks_and_others_go_on(blocked):
@@ -274,6 +287,19 @@ async def test_a_run_ends_at_its_limit_while_a_function_blocks_and_others_go_on(
         ("wall_seconds", ["cancelled"])
     ] * 4
     assert after.value == "thought"
+
+
+async def test_a_thread_whose_run_has_ended_is_taken_until_its_function_returns(blocked, begun, ended):
+    script = "import asyncio\nfrom tools import blocking\nawait asyncio.gather(*(blocking.block() for _ in 'abc'))"
+    with anyio.fail_after(30):
+        async with Broker(servers={"blocking": [blocked]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            for _ in range(3):
+                await session.execute_code(script, describe_references=True, limits=Limits(wall_seconds=0.3))
+            assert len(begun) <= 2
+            ended.set()
+            after = await session.execute_code(script, describe_references=True)
+    assert after.value == [True] * 3
 
 
 async def test_a_callback_that_raises_is_no_mistake_of_the_model():
