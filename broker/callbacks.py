@@ -1,4 +1,4 @@
-"""What escapes from code of the embedding program: its functions, servers, models and whoever it has answer.
+"""What escapes from code of the embedding program: its functions, servers, models, ranker, and whoever answers.
 
 Above: everything that awaits such code. Below: nothing. It runs in the task of a script's run. There,
 `sys.exit()` would end the program, and a cancelled task that was awaited look like a cancellation of the run; either is
@@ -17,6 +17,8 @@ def is_failure(error: BaseException) -> bool:
     """Tell whether an exception is a failure of the code, not a cancellation of this task, or Ctrl-C."""
     if isinstance(error, anyio.get_cancelled_exc_class()):
         return isinstance(error, asyncio.CancelledError) and not _is_cancelled()
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_failure, error.exceptions))
     return isinstance(error, Exception | SystemExit | asyncio.CancelledError)
 
 

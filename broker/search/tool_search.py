@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import anyio
 
+from broker.callbacks import is_failure
 from broker.errors import SearchError
 from broker.logging import logger
 from broker.search.keyword_index import KeywordIndex
@@ -165,7 +166,9 @@ class ToolSearch:
             with anyio.fail_after(RANKER_SECONDS):
                 names = await self._ranker(query, found[:RANKED])
             chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
-        except Exception as error:  # noqa: BLE001 - the embedding program's code; a search without it is an answer
+        except BaseException as error:  # the embedding program's code; a search without it is an answer
+            if not is_failure(error):
+                raise
             logger().warning("ranker failed", error=type(error).__name__, said=one_line(str(error), 200))
             return found, (search_texts.NOT_RANKED,)
         picked = {spec.qualified_name for spec in chosen}

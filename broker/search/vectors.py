@@ -10,6 +10,7 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker.callbacks import is_failure
 from broker.errors import SearchError
 from broker.logging import logger
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
@@ -148,7 +149,9 @@ class VectorIndex:
     async def _embedded(self, texts: list[str]) -> Any:
         try:
             rows = self._unit(await self._embedder.embed(texts))
-        except Exception as error:  # noqa: BLE001 - the embedding program's code
+        except BaseException as error:  # the embedding program's code
+            if not is_failure(error):
+                raise
             logger().warning("embedder failed", error=type(error).__name__, said=one_line(str(error), 200))
             raise SearchError(search_texts.EMBEDDER_FAILED) from None
         if len(rows) != len(texts):

@@ -176,5 +176,7 @@ class Request:
         if self.on_progress is not None:
             try:
                 await self.on_progress(progress, total, message)
-            except Exception as error:  # noqa: BLE001  # the callback is the embedding program's
+            except BaseException as error:  # the callback is the embedding program's
+                if not is_failure(error):
+                    raise
                 logger().warning("a progress callback failed", error=type(error).__name__)

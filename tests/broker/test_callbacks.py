@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import anyio
@@ -15,6 +17,8 @@ from pydantic import BaseModel
 
 from broker import Broker, Grant, Verdict
 from broker.callbacks import is_failure
+from broker.errors import SearchError
+from broker.texts import search_texts
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +46,12 @@ async def leave_the_program():
     sys.exit(2)
 
 
-@pytest.fixture(params=[leave_the_program, await_a_cancelled_task])
+async def leave_the_program_beside_others():
+    async with anyio.create_task_group():
+        sys.exit(2)
+
+
+@pytest.fixture(params=[leave_the_program, leave_the_program_beside_others, await_a_cancelled_task])
 def go_wrong(request, anyio_backend_name):
     if anyio_backend_name == "trio" and request.param is await_a_cancelled_task:
         return leave_the_program  # nothing of trio's raises its cancellation elsewhere
@@ -132,6 +141,46 @@ async def test_whoever_fills_in_forms_for_the_program_fails_alone(opened, go_wro
     assert (kind, "cancel" in said) == ("ToolError", True), said
 
 
+async def test_a_ranker_of_the_program_fails_alone(go_wrong):
+    async def ranker(_query, _candidates):
+        return await go_wrong()
+
+    with anyio.fail_after(60):
+        async with Broker(servers=servers(go_wrong), ranker=ranker, opens_sandbox=False) as broker:
+            page = await broker.session().search("plain")
+    assert page.tools[0].qualified_name == "files.plain"
+    assert page.notes[0] == search_texts.NOT_RANKED
+
+
+async def test_an_embedder_of_the_program_fails_alone(go_wrong):
+    class Embedder:
+        model = "none"
+
+        async def embed(self, _texts):
+            return await go_wrong()
+
+    with anyio.fail_after(60):
+        async with Broker(servers=servers(go_wrong), embedder=Embedder(), opens_sandbox=False) as broker:
+            with pytest.raises(SearchError, match=re.escape(search_texts.EMBEDDER_FAILED)):
+                await broker.session().search("plain")
+
+
+async def test_a_server_of_the_program_that_cannot_begin_fails_alone(go_wrong):
+    @asynccontextmanager
+    async def lifespan(_server):
+        await go_wrong()
+        yield {}
+
+    with anyio.fail_after(60):
+        async with Broker(servers=servers(go_wrong) | {"broken": MCPServer("broken", lifespan=lifespan)}) as broker:
+            await broker.wait_until_settled()
+            states = {status.name: status.state for status in broker.server_statuses()}
+            session = broker.session(grants=[Grant("*")])
+            after = await session.execute_code("from tools import files\nawait files.fine()", describe_references=True)
+    assert states == {"files": "ready", "server": "ready", "broken": "down"}
+    assert after.value == "fine"
+
+
 async def test_a_run_that_is_cancelled_while_a_function_waits_is_cancelled():
     reached = anyio.Event()
 
@@ -158,8 +207,6 @@ def test_ctrl_c_and_an_exit_of_a_generator_are_no_failures():
         await anyio.lowlevel.checkpoint()
         return is_failure(error)
 
-    assert [anyio.run(told, error) for error in (KeyboardInterrupt(), GeneratorExit(), OSError())] == [
-        False,
-        False,
-        True,
-    ]
+    together = BaseExceptionGroup("", [OSError(), KeyboardInterrupt()])
+    errors = (KeyboardInterrupt(), GeneratorExit(), together, OSError())
+    assert [anyio.run(told, error) for error in errors] == [False, False, False, True]
