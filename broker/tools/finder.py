@@ -67,6 +67,7 @@ class Finder:
         woken = await self._wake(asked, request)
         await self._let_start(asked)
         page = await (await self._catalog.searched()).search(request)
+        page = replace(page, tools=tuple(entry.spec for entry in self._catalog.entries_of(page.tools)))
         about_category = self._about_category(request)
         of_servers = (*unknown, *self._about_woken(woken, page), *self._about_servers(asked))
         notes = (*page.notes, *of_servers, *about_category, *self._overview(request))

@@ -60,6 +60,17 @@ async def test_a_search_at_detail_full_asks_for_the_fetch_and_makes_none(desk):
         assert session.is_described(broker.catalog.lookup("desk.add"))
 
 
+@pytest.mark.parametrize("detail", [Detail.BRIEF, Detail.FULL])
+async def test_a_tool_that_is_withdrawn_while_it_is_searched_is_not_on_the_page(desk, detail):
+    async def withdraw(_query, candidates):
+        broker.catalog.replace("desk", [spec for spec in candidates if spec.name == "add"])
+        return [spec.qualified_name for spec in candidates]
+
+    async with Broker(servers={"desk": desk}, ranker=withdraw) as broker:
+        reply = await broker.session().dispatch("search_tools", {"query": "adds note numbers", "detail": detail})
+    assert (reply.is_error, {*re.findall(r"(?:desk\.|def )(\w+)", reply.text)}) == (False, {"add"})
+
+
 async def test_a_server_that_is_down_is_said_to_be_and_the_others_are_searched(desk, faulty):
     async with Broker(Config(servers={"gone": faulty("exits")}), servers={"desk": desk}) as broker:
         page = await broker.session().search(SearchRequest(query="note"))
