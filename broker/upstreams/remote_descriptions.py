@@ -100,6 +100,9 @@ class RemoteDescriptions:
             if name in listed and (self._is_listed_as(listed[name]) or spec is not before.get(name))
         }
         self._listed, self._read = listed, kept | now
+        for name in self._reading.keys() - listed.keys():
+            del self._reading[name]
+            self._last_readings.pop(name, None)
         tools = tuple(self._read.get(spec.name, spec) for spec in listing.tools)
         partial = [spec for spec in tools if self._is_spoken or not properties_of(spec.input_schema)]
         return replace(listing, tools=tools, incomplete=frozenset(spec.name for spec in partial) - self._read.keys())
@@ -107,8 +110,9 @@ class RemoteDescriptions:
     async def _read_again(self, connection: Connection, listed: Sequence[ToolSpec]) -> tuple[dict[str, ToolSpec], str]:
         """Return what the server now says of tools that were read before, or why it could not be read."""
         try:
-            return await read_descriptions(connection, listed, self._uri), ""
-        except (MCPError, RuntimeError, ValueError) as error:
+            with anyio.fail_after(self._settings.connect_timeout_seconds / 4):
+                return await read_descriptions(connection, listed, self._uri), ""
+        except (MCPError, RuntimeError, ValueError, TimeoutError) as error:
             if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
                 raise
             return {}, f"its descriptions could not be read again ({_why(error)})"
@@ -202,13 +206,14 @@ class RemoteDescriptions:
         """Return what was read of a tool after `last`: calls that were refused together need one read."""
         name = listed.name
         async with self._reading[name]:
-            if self._last_readings.get(name) is last:
+            reading = self._last_readings.get(name)
+            if reading is None or reading is last:
                 found: dict[str, ToolSpec] = {}
                 # An error is none of the call, which was not executed.
                 with suppress(MCPError, RuntimeError, ValueError):
                     found = await read_descriptions(connection, [listed], self._uri)
-                self._last_readings[name] = _Reading(found.get(name))
-            return self._last_readings[name].found
+                reading = self._last_readings[name] = _Reading(found.get(name))
+            return reading.found
 
 
 class _NotListedError(ValueError):

@@ -136,6 +136,9 @@ def call(params):
     if arguments.get("text") == "hold":  # the next read is answered after the one that follows it
         held.append({})
         send({"method": "notifications/tools/list_changed"})
+    if arguments.get("text") == "withdraw":
+        del TOOLS[name]
+        send({"method": "notifications/tools/list_changed"})
     if arguments.get("text") == "break":
         malformed.append(True)
         send({"method": "notifications/tools/list_changed"})

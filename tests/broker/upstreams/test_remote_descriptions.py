@@ -132,12 +132,16 @@ async def test_calls_that_are_refused_together_need_one_read(opened, log):
 
 @pytest.mark.parametrize(
     ("how", "warnings"),
-    [("exhaust", ()), ("fail", ("its descriptions could not be read again (JSON-RPC error -32601)",))],
+    [
+        ("exhaust", ()),
+        ("fail", ("its descriptions could not be read again (JSON-RPC error -32601)",)),
+        ("hang", ("its descriptions could not be read again (it did not answer in time)",)),
+    ],
 )
 async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_is_not_called(
     opened, log, how, warnings
 ):
-    async with opened(lazy=True) as broker:
+    async with opened(lazy=True, call_timeout_seconds=2, connect_timeout_seconds=8) as broker:
         session = broker.session(grants=[Grant("post.*")])
         await session.get_tool_details(["post.send_mail"])
         await session.call_directly("post.send_mail", {"to": "a", "text": how})
@@ -158,6 +162,19 @@ async def test_a_tool_that_its_server_does_not_describe_now_stays_described_and_
         assert [line for line in lines(log) if line.startswith("call")] == [
             f'call send_mail {{"to": "a", "text": "{how}"}}'
         ]
+
+
+async def test_nothing_is_kept_of_a_tool_that_its_server_does_not_list_any_more(opened, log):
+    async with opened() as broker:
+        session = broker.session(grants=[Grant("post.*")])
+        await session.get_tool_details(["post.send_mail"])
+        await session.call_directly("post.send_mail", {"to": "a", "text": "forget"})
+        assert (await session.call_directly("post.send_mail", {"to": "b", "text": "withdraw"})).failed is None
+        descriptions = broker._upstreams.by_name["post"]._tools.descriptions
+        assert lines(log).count("read send_mail") >= 2
+        while len(broker.catalog.tools) > 1:
+            await anyio.lowlevel.checkpoint()
+        assert [*descriptions._read, *descriptions._last_readings, *descriptions._reading] == []
 
 
 async def test_a_read_that_is_not_answered_in_the_time_of_a_call_is_not_taken_for_the_call(opened, log):
