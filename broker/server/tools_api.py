@@ -102,22 +102,25 @@ class _Api:
     async def category(self, request: Request) -> Response:
         name = request.path_params["name"]
         await self._broker.wake_category(name)
-        if name not in self._broker.categories.members() and self._broker.catalog.server_of("category") is None:
-            raise _NotFoundError(self._broker.categories.unknown(name))
         if name not in self._broker.categories.members():
-            # The path of a tool too, where a server is called `category`; what both have the name of is the category.
-            tool = f"category.{name}"
-            if name.startswith("category.") and self._broker.catalog.find(tool) is None:
-                tool = name
-            try:
-                return await self._definition(tool)
-            except UnknownToolError:
-                raise _NotFoundError(self._broker.categories.unknown(name)) from None
+            return await self._tool_of_category(name)
         numbers = {
             key: _number(key, request.query_params[key]) for key in ("page", "page_size") if key in request.query_params
         }
         cursor = request.query_params.get("cursor")
         return _page(await self._broker.tiers.read_summaries(name, **numbers, cursor=cursor))
+
+    async def _tool_of_category(self, name: str) -> Response:
+        """Answer at the path of a category with a tool, where a server is called `category`."""
+        tool = f"category.{name}"
+        if name.startswith("category.") and self._broker.catalog.find(tool) is None:
+            tool = name
+        try:
+            if self._broker.catalog.server_of("category") is not None:
+                return await self._definition(tool)
+        except UnknownToolError:
+            pass
+        raise _NotFoundError(self._broker.categories.unknown(name))
 
     async def tool(self, request: Request) -> Response:
         if not request.path_params["tool"]:
