@@ -117,7 +117,7 @@ def build(value, expected):
     if origin is dict:
         return {build(key, arguments[0]): build(one, arguments[1]) for key, one in _plain(value, dict).items()}
     if isinstance(expected, type) and issubclass(expected, enum.Enum):
-        return expected(value)
+        return _chosen(value, tuple(expected))
     if typing.is_typeddict(expected) or dataclasses.is_dataclass(expected):
         return _made(value, expected)
     return _plain(value, expected)
@@ -125,11 +125,11 @@ def build(value, expected):
 
 def _chosen(value, choices):
     """Return which of the choices a model's answer names: members of enums by their values, 3 also as 3.0."""
-    equal = [one for one in choices if (one.value if isinstance(one, enum.Enum) else one) == value]
-    alike = [one for one in equal if isinstance(one, bool) is isinstance(value, bool)]
-    if not equal:
-        raise ValueError("it is none of the choices")
-    return (alike or equal)[0]
+    for one in choices:
+        plain = one.value if isinstance(one, enum.Enum) else one
+        if plain == value and isinstance(plain, bool) is isinstance(value, bool):
+            return one
+    raise ValueError("it is none of the choices")
 
 
 def _first(value, kinds):

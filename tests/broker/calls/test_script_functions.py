@@ -343,6 +343,10 @@ EXPECTED: dict[str, tuple[str, Any, str]] = {
     "a whole number, where it may have a fraction": ("float | None", 3, "3.0"),
     "a dict whose keys are enums": ("dict[Color, int]", {"red": 1}, "{<Color.RED: 'red'>: 1}"),
     "a dict whose keys are words": ("dict[Literal['a', 'b'], int]", {"b": 1}, "{'b': 1}"),
+    "a bool beside a number that equals it": ("Literal[1] | bool", True, "True"),
+    "a number beside a bool that equals it": ("Literal[True] | int", 1, "1"),
+    "a bool beside an enum with an equal value": ("Level | bool", True, "True"),
+    "a number of an enum beside a bool": ("bool | Level", 1.0, "<Level.LOW: 1>"),
     "types that are named in text": ("Family", {"pets": [{"paws": 4}]}, "Family(pets=[Pet(paws=4)])"),
 }
 TYPES = """
@@ -375,6 +379,9 @@ class Place(TypedDict):
 
 class Color(Enum):
     RED = "red"
+
+class Level(Enum):
+    LOW = 1
 """
 
 
