@@ -194,7 +194,7 @@ async def test_a_broken_image_is_not_displayed(opened, block):
 
 
 @pytest.mark.parametrize("block", [
-    {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+    {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
     {"type": "resource", "resource": {"uri": "a:b", "text": "x", "mimeType": "text/html; charset=utf-8"}},
     {"type": "resource", "resource": {"uri": "a:b", "text": "x"}},
 ])  # fmt: skip
