@@ -72,9 +72,9 @@ def server_of(config: Config, name: str, option: str = "") -> ServerConfig:
 
 @asynccontextmanager
 async def open_broker(
-    config: Config, *, runs_scripts: bool = False, isolation: Isolation | None = None
+    config: Config, *, runs_scripts: bool = False, waits: bool = True, isolation: Isolation | None = None
 ) -> AsyncIterator[Broker]:
-    """Start the servers of a config; for a command that only looks, wait until each is ready or has failed.
+    """Start the servers of a config; for a command that only looks and `waits`, until each is ready or has failed.
 
     A command that runs scripts waits for the servers that they name, and for no other. The sandbox is opened beside
     them; `isolation` overrides the config's. Scripts need the user's store, where what they call is written down; a
@@ -88,7 +88,7 @@ async def open_broker(
         Broker,
         config,
         sandbox=sandbox,
-        startup_seconds=0 if runs_scripts else LISTING_SECONDS,
+        startup_seconds=LISTING_SECONDS if waits and not runs_scripts else 0,
         opens_sandbox=runs_scripts,
     )
     with ExitStack() as stack:

@@ -146,7 +146,7 @@ def _sandbox_finding(settings: SandboxSettings) -> Finding:
 async def _server_findings(config: Config) -> AsyncIterator[Finding]:
     """Return the state of each server, lazy ones too, or what of the config is found out when it is used."""
     try:
-        async with open_broker(config) as broker:
+        async with open_broker(config, waits=False) as broker:
             await broker.need_all_servers(LISTING_SECONDS)
             statuses = broker.server_statuses()
             for status in statuses:

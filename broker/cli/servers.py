@@ -31,7 +31,7 @@ class ServersRequest:
 
 async def list_servers(request: ServersRequest) -> ExitCode:
     """Print a line for each server."""
-    async with open_broker(load_config(request.config)) as broker:
+    async with open_broker(load_config(request.config), waits=not request.connect) as broker:
         if request.connect:
             await broker.need_all_servers(LISTING_SECONDS)
         statuses = broker.server_statuses()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+import anyio
 import pytest
 
+from broker.cli.configured import LISTING_SECONDS
 from broker.cli.doctor import DoctorRequest, examine, what_confines
 from broker.cli.exit_codes import ExitCode
 from sandbox import Confinement
@@ -28,6 +32,18 @@ async def test_an_image_that_cannot_be_kept_is_compiled_once(image, tmp_path, mo
     assert "cache: each command compiles the image anew: " in said
     assert "workers: confined by " in said
     assert compiled == [image.digest]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_lazy", [False, True])
+async def test_a_server_that_is_silent_is_waited_for_as_long_as_is_said(tmp_path, monkeypatch, capsys, is_lazy):
+    monkeypatch.setattr("broker.cli.doctor.LISTING_SECONDS", 2)
+    silent = {"command": "sleep", "args": ["3600"], "connect_timeout_seconds": 3600, "lazy": is_lazy}
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"silent": silent}}))
+    with anyio.fail_after(LISTING_SECONDS):
+        await examine(DoctorRequest(config))
+    assert "server silent: still connecting after 2 seconds" in capsys.readouterr().out
 
 
 ESCAPED = "a script that escapes from WebAssembly"
