@@ -74,7 +74,12 @@ def list_images(
 
     An image is compiled when it is first used, and takes 60 MB then. --compiled lists the compiled images, the last
     used first. They are removed automatically after 30 days without use, those of another wasmtime version after a day.
-    """
+
+    \b
+    Examples:
+      codemode image list
+      codemode image list --compiled
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import image as command
 
     show = command.show_compiled if compiled else command.show_images
@@ -91,7 +96,12 @@ def remove_image(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Remove an image with its lock, or a compiled image."""
+    """Remove an image with its lock, or a compiled image.
+
+    \b
+    Example:
+      codemode image rm data
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import image as command
 
     start(command.remove, command.RemoveRequest(name, compiled), verbose=verbose, log_json=log_json)

@@ -38,7 +38,12 @@ def list_recordings(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """List the recorded runs, newest first."""
+    """List the recorded runs, newest first.
+
+    \b
+    Example:
+      codemode recordings list -n 5
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import recordings as command
 
     start(command.list_recordings, command.ListRequest(limit, as_json), verbose=verbose, log_json=log_json)
@@ -72,7 +77,12 @@ def import_recordings(
     verbose: Verbose = False,
     log_json: LogJson = False,
 ) -> None:
-    """Import recordings from files. What was allowed in them is not allowed here."""
+    """Import recordings from files. What was allowed in them is not allowed here.
+
+    \b
+    Example:
+      codemode recordings import report.jsonl
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import recordings as command
 
     request = command.FilesRequest(tuple(str(file) for file in files))
@@ -81,7 +91,12 @@ def import_recordings(
 
 @recordings.command("rm")
 def remove_recordings(names: Names, *, verbose: Verbose = False, log_json: LogJson = False) -> None:
-    """Remove recordings, also of runs that were interrupted."""
+    """Remove recordings, also of runs that were interrupted.
+
+    \b
+    Example:
+      codemode recordings rm last run_4f5a
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import recordings as command
 
     start(command.remove_recordings, command.FilesRequest(tuple(names)), verbose=verbose, log_json=log_json)
@@ -89,7 +104,12 @@ def remove_recordings(names: Names, *, verbose: Verbose = False, log_json: LogJs
 
 @recordings.command("schema")
 def print_schema() -> None:
-    """Print the JSON Schema of a line of an exported recording."""
+    """Print the JSON Schema of a line of an exported recording.
+
+    \b
+    Example:
+      codemode recordings schema > recording.schema.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import recordings as command
 
     start(command.print_schema, None)
@@ -99,7 +119,12 @@ def list_runs(*, as_json: AsJson = False, verbose: Verbose = False, log_json: Lo
     """List the runs that are not over.
 
     They are running, interrupted or parked. Of each it shows the calls that have no answer yet.
-    """
+
+    \b
+    Example:
+      codemode runs
+      codemode resume run_4f5a --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import runs as command
 
     start(command.list_runs, command.RunsRequest(as_json), verbose=verbose, log_json=log_json)

@@ -23,10 +23,18 @@ def run(  # noqa: PLR0913  # one parameter for each option
     allow: Allow = None,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", "-t", metavar="S", help="Wall-clock seconds the script may take."),
+        typer.Option(
+            "--timeout",
+            "-t",
+            metavar="S",
+            help="Wall-clock seconds the script may take, instead of the config's, or of 30.",
+        ),
     ] = None,
     memory: Annotated[
-        int | None, typer.Option("--memory", "-m", metavar="MB", help="Memory the script may use.")
+        int | None,
+        typer.Option(
+            "--memory", "-m", metavar="MB", help="Memory the script may use, instead of the config's, or of 256."
+        ),
     ] = None,
     check: Annotated[
         Literal["error", "warn", "off"],
@@ -161,8 +169,12 @@ def doctor(
 
     Prints a line for each, and for each part of the policy that has no effect. Says what to do about what is wrong.
 
+    \b
+    Example:
+      codemode doctor --config mcp.json
+
     Exit codes: 0 all is well, 2 something is wrong.
-    """
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import doctor as command
 
     start(command.examine, command.DoctorRequest(config, as_json), verbose=verbose, log_json=log_json)

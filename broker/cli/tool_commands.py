@@ -24,7 +24,12 @@ tools = group("Look at the tools of the configured servers.")
 def list_tools(
     *, config: ConfigFile = None, as_json: AsJson = False, verbose: Verbose = False, log_json: LogJson = False
 ) -> None:
-    """List every tool, each with a line about what it does."""
+    """List every tool, each with a line about what it does.
+
+    \b
+    Example:
+      codemode tools list --config mcp.json
+    """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import tools as command
 
     start(command.list_tools, command.ListRequest(config, as_json), verbose=verbose, log_json=log_json)
@@ -84,7 +89,8 @@ def search_tools(  # noqa: PLR0913 - one for each option
         typer.Option(help="How to search; auto goes by words, and by meaning too if an embedder is configured."),
     ] = "auto",
     detail: Annotated[
-        Literal["name", "brief", "full", "detailed"], typer.Option(help="Names, a line each, or whole stubs.")
+        Literal["name", "brief", "full", "detailed"],
+        typer.Option(help="Names, a line each, or whole stubs; `detailed` is `full`."),
     ] = "brief",
     limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", help="Tools on a page, 1 to 200.")] = 20,
     cursor: Annotated[
