@@ -28,7 +28,7 @@ from broker.recordings.replay.compare import compare_recordings
 from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers, rerun
 from codegen.plain_text import counted, one_line
-from sandbox import Sandbox
+from sandbox import Raised, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,13 @@ async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
         write_result(json.dumps(asdict(found), indent=2))
     else:
         _report(found)
+    if not request.live and _lacks_description(again):
+        note("the recording has no description of this tool; --live fetches it, and sends the call")
     return ExitCode.DIFFERENT if found else ExitCode.COMPLETED
+
+
+def _lacks_description(again: Recording) -> bool:
+    return isinstance(again.outcome, Raised) and again.outcome.type == "ToolDescriptionRequired"
 
 
 async def _live(recording: Recording, script: str, request: ReplayRequest) -> Recording:

@@ -82,6 +82,10 @@ def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemod
     assert finished.returncode == 1
     assert "/arguments/content" in finished.stderr
     assert "filesystem.write_file is not answered by the recording with these arguments" in finished.stderr
+    (tmp_path / "new.py").write_text("from tools import git\nawait git.git_status(repo_path='.')")
+    finished = codemode("replay", recording, "--script", "new.py")
+    assert finished.returncode == 1
+    assert "the recording has no description of this tool; --live fetches it, and sends the call" in finished.stderr
 
 
 def test_an_edited_script_that_sleeps_is_not_waited_for(codemode, tmp_path):
