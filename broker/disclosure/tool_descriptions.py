@@ -40,6 +40,7 @@ AVAILABLE = 50
 """How many names an error lists."""
 
 _URI_CHARACTERS = 50_000
+_AROUND_NAMES_CHARACTERS = 2_000
 _SENTENCE_CHARACTERS = 160
 
 WORKFLOW = description_texts.workflow(RESOURCE_URI)
@@ -91,6 +92,16 @@ def uri_of(tools: Sequence[str], session: str | None = None, *, resource_uri: st
     """Return the URI that asks for these tools."""
     names = ",".join(quote(name, safe="") for name in tools)
     return f"{resource_uri}?tools={names}" + (f"&session={quote(session, safe='')}" if session else "")
+
+
+def in_one_read(tools: Sequence[str]) -> Sequence[str]:
+    """Return the first of some tools, as many as one read may ask for; one at least."""
+    left = _URI_CHARACTERS - _AROUND_NAMES_CHARACTERS
+    for place, name in enumerate(tools[:MOST_TOOLS]):
+        left -= len(quote(name, safe="")) + 1
+        if left < 0:
+            return tools[: max(place, 1)]
+    return tools[:MOST_TOOLS]
 
 
 def resource(workflow: str) -> dict[str, Any]:

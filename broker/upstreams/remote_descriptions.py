@@ -25,6 +25,7 @@ from broker.disclosure.tool_descriptions import (
     RESOURCE_URI,
     error_code,
     error_message,
+    in_one_read,
     uri_of,
 )
 from broker.errors import UnavailableError
@@ -282,9 +283,9 @@ async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec], 
         MCPError: The server answered with an error, or the connection ended.
     """
     found: dict[str, ToolSpec] = {}
-    waiting = list(listed)
+    waiting = {spec.name: spec for spec in listed}
     while waiting:
-        batch = {spec.name: spec for spec in waiting[:MOST_TOOLS]}
+        batch = {name: waiting.pop(name) for name in in_one_read(list(waiting))}
         texts = await connection.read_resource(uri_of(list(batch), resource_uri=uri))
         answers = dict(_entries(texts, list(batch)))
         errors = {name: said for name, said in answers.items() if "error" in said}
@@ -302,7 +303,7 @@ async def read_descriptions(connection: Connection, listed: Sequence[ToolSpec], 
         later = [name for name, said in errors.items() if described and "available_tools" not in said]
         unknown = {name for name, said in errors.items() if name not in later and said.get("available_tools") != []}
         found |= described | {name: batch[name] for name in unknown}
-        waiting = [*(batch[name] for name in later), *waiting[MOST_TOOLS:]]
+        waiting = {name: batch[name] for name in later} | waiting
     return found
 
 
