@@ -228,7 +228,7 @@ def _notes_on_tasks(places):
     if not places:
         return []
     notes = []
-    for (function, line), count in sorted(collections.Counter(places).items()):
+    for (function, line), count in sorted(collections.Counter(places).items(), key=lambda one: one[0][1]):
         times = f" ({count} times)" if count > 1 else ""
         said = f"{function}(...) was cancelled here{times}, as the script ended without it: `await` its task"
         notes.append((line, said))

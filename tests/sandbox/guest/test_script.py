@@ -347,6 +347,17 @@ async def test_what_a_task_had_still_to_do_when_the_script_ended_is_reported(run
     assert result.stderr == f"script.py:{note}\n"
 
 
+async def test_what_tasks_had_still_to_do_is_reported_in_the_order_of_lines(run):
+    result = await run(
+        "import asyncio\nasync def later():\n  await asyncio.sleep(1)\nasync def again():\n  await asyncio.sleep(1)\n"
+        "asyncio.gather(again(), later())\nawait asyncio.sleep(0)"
+    )
+    assert [line.partition("(")[0] for line in result.stderr.splitlines()] == [
+        "script.py:3: later",
+        "script.py:5: again",
+    ]
+
+
 @pytest.mark.parametrize(
     "script",
     [
