@@ -168,6 +168,7 @@ def _details(tool: CatalogEntry) -> dict[str, Any]:
         "input_schema": spec.input_schema,
         "output_schema": spec.output_schema,
         "annotations": asdict(spec.annotations),
+        "examples": spec.examples,
     }
 
 

@@ -72,6 +72,14 @@ def test_show_prints_description_and_stub(codemode, config):
     assert "async def echo(*, text: str)" in finished.stdout
 
 
+def test_show_prints_the_definition_as_json_with_the_examples_of_the_server(codemode, write_config):
+    described = Path(__file__).parents[1] / "servers" / "described.py"
+    config = write_config({"post": {"command": sys.executable, "args": ["-I", str(described)], "mode": "legacy"}})
+    shown = json.loads(codemode("tools", "show", "post.send_mail", "--json", "-c", config).stdout)
+    assert (shown["function"], shown["examples"]) == ("post.send_mail", [{"to": "a@example.com"}])
+    assert shown["input_schema"]["required"] == ["to"]
+
+
 def test_show_suggests_the_nearest_name(codemode, config):
     finished = codemode("tools", "show", "odd.ecko", "-c", config)
     assert finished.returncode == 2
