@@ -13,6 +13,7 @@ from broker.authorization.grants import MOST_CALLS, Scope
 from broker.authorization.predicates import ArgumentTest, Pointer, Predicate
 from broker.authorization.questions import Verdict
 from broker.errors import PatternError
+from codegen.plain_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,8 @@ def answers_of(question: Question, choices: Sequence[Choice]) -> tuple[Answer, .
     answers: list[Answer] = []
     for choice in choices:
         if choice.group is not None and choice.group >= len(groups):
-            raise PatternError(f"the question has {len(groups)} tools, and none at {choice.group}")
+            tools = counted(len(groups), "tool")
+            raise PatternError(f"the question has {tools}, counted from 0, and none at {choice.group}")
         chosen = groups if choice.group is None else groups[choice.group : choice.group + 1]
         answers += [_answer(group, choice) for group in chosen]
     return tuple(answers)

@@ -88,7 +88,7 @@ class _Answers:
         body = await _body(request)  # before the question is looked up: its time may be over when all of it is here
         asked = next((one for one in self.box.open if one.id == request.path_params["id"]), None)
         if asked is None:
-            return _problem(404, "there is no such question, or its time is over")
+            return _problem(404, "there is no such question: it was answered, or its time is over")
         reply = Reply.model_validate_json(body)
         return _taken(is_first=asked.reply(answers_of(asked.question, reply.choices)))
 
@@ -96,7 +96,7 @@ class _Answers:
         body = await _body(request)
         asked = next((one for one in self.box.forms if one.id == request.path_params["id"]), None)
         if asked is None:
-            return _problem(404, "there is no such form, or its time is over")
+            return _problem(404, "there is no such form: it was answered, or its time is over")
         reply = Filled.model_validate_json(body)
         fault = asked.form.fault(reply.content) if reply.action == "accept" else None
         if fault is not None:

@@ -202,6 +202,8 @@ async def test_an_http_endpoint_answers(opened, calls):
         assert (await http.post(f"/questions/{shown['id']}", json=reply)).status_code == 204
         assert (await http.post(f"/questions/{shown['id']}", json=reply)).status_code in {404, 409}
         await asked.wait()
+        late = await http.post(f"/questions/{shown['id']}", json=reply)
+        assert (late.status_code, "it was answered" in late.text) == (404, True)
         [shown] = (await http.get("/questions")).json()["questions"]
         reply = {"choices": [{"decision": "deny", "note": "not that one"}]}
         assert (await http.post(f"/questions/{shown['id']}", json=reply)).status_code == 204

@@ -156,7 +156,7 @@ def test_alike_without_any_test_is_refused():
 
 
 def test_a_choice_for_a_tool_that_is_not_asked_about_is_refused():
-    with pytest.raises(PatternError, match="the question has 2 tools, and none at 2"):
+    with pytest.raises(PatternError, match="the question has 2 tools, counted from 0, and none at 2"):
         answers_of(QUESTION, [Choice(group=2, decision="these")])
 
 
