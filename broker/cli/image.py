@@ -72,7 +72,7 @@ async def build(request: BuildRequest) -> ExitCode:
         note(f"{wheel.name} {wheel.version}")
     if image.left_out:
         note(f"left out, because they are compiled for this kind of machine: {few(image.left_out, _LEFT_OUT_SHOWN)}")
-    note(f"built {image.name}; locked in {image.lock}")
+    note(f"{image.name} is built; locked in {image.lock}")
     note(f'scripts use it with "image": "{image.name}" in the config')
     return ExitCode.COMPLETED
 
