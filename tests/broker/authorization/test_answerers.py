@@ -218,7 +218,7 @@ BAD = {
     "a tool that is not asked about": (
         b'{"choices": [{"decision": "these", "group": 7}]}',
         400,
-        "the question has 1 tools",
+        "the question has 1 tool, counted from 0, and none at 7",
     ),
     "an impossible predicate": (
         b'{"choices": [{"decision": "alike", "arguments": {"/a": {"min": 2, "max": 1}}}]}',
