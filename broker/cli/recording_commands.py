@@ -26,7 +26,8 @@ Names = Annotated[
 ]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `recordings export` wrote.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder; stdout if left out.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder that is there; stdout if left out."),
 ]
 
 
