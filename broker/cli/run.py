@@ -45,6 +45,8 @@ async def run_script(request: RunRequest) -> ExitCode:
     config = load_config(request.config, needed=False)
     report_idle(grants, config)
     limits = _limits(request, config.sandbox.limits)
+    if request.park and config.recordings.mode != "full":
+        raise Problem("--park needs runs that are recorded in full", "Set recordings.mode in the config to full.")
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         with reported_if_ended(request, "last" if config.recordings.mode == "full" else "") as on_call:

@@ -174,3 +174,13 @@ def test_what_a_script_displays_is_named_where_it_cannot_be_shown(codemode):
     assert (finished.returncode, finished.stdout) == (0, "")
     assert "displayed, for clients and not on a terminal: text/csv, image/gif\n" in finished.stderr
     assert "displayed" not in codemode("run", "-", stdin="1").stderr
+
+
+@pytest.mark.parametrize("mode", ["metadata", "off"])
+def test_a_run_that_could_not_be_parked_does_not_start(codemode, tmp_path, mode):
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {}, "recordings": {"mode": mode}}))
+    finished = codemode("run", "-", "--park", "-c", "mcp.json", stdin="print(1)")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr == (
+        "error: --park needs runs that are recorded in full\n       Set recordings.mode in the config to full.\n"
+    )
