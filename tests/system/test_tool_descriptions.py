@@ -19,20 +19,25 @@ from tests.broker.servers.plain import plain
 
 CODEMODE = str(Path(sys.executable).with_name("codemode"))
 CLIENTS = Path(__file__).parent / "clients"
+OTHERS = Path(__file__).parents[1] / "clients"
 SDK = Path(__file__).parents[2] / "examples" / "servers" / "node_modules" / "@modelcontextprotocol" / "sdk"
 URI = "resource:///tool_descriptions"
-TOKENS = {"one": "1" * 32, "two": "2" * 32}
 ALLOWED = ("add", "count", "find")
 
 PYTHON = str(CLIENTS / "python_client.py")
-TYPESCRIPT = [str(CLIENTS / "typescript_client.mjs"), str(SDK)]
 MANY = {
     "python 2026": [PYTHON, "auto"],
     "python 2025": [PYTHON, "legacy"],
-    "typescript 2025": TYPESCRIPT,
+    "typescript 2026": [str(OTHERS / "typescript_v2_lines.mjs")],
+    "typescript 2025": [str(CLIENTS / "typescript_client.mjs"), str(SDK)],
 }
-VERSIONS = {"python 2026": "2026-07-28", "python 2025": "2025-11-25", "typescript 2025": "2025-11-25"}
+NEEDED = {"typescript 2026": OTHERS / "node_modules", "typescript 2025": SDK}
+VERSIONS = {"2025": "2025-11-25", "2026": "2026-07-28"}
 """What each has to settle on with the server."""
+
+HOLDERS = {(kind, name): f"{kind} {name}".replace(" ", "-") for kind in MANY for name in ("one", "two")}
+TOKENS = {holder: holder.ljust(32, "-") for holder in HOLDERS.values()}
+"""In the newer era, those who hold the same one share a session."""
 
 
 class Client:
@@ -110,23 +115,23 @@ def url(serve_arguments, environment, folder):
 def connect(request, python, serve_arguments, environment, folder):
     """Start clients of one kind, each with a session of its own, by the name of a token's holder."""
     kind, _, way = request.param.partition(" over ")
-    if kind.startswith("typescript") and not SDK.is_dir():
-        pytest.skip("examples/servers is not installed: npm ci there")
+    if kind in NEEDED and not NEEDED[kind].is_dir():
+        pytest.skip("examples/servers or tests/clients is not installed: npm ci there")
     target = [request.getfixturevalue("url")] if way == "http" else [*python, CODEMODE, *serve_arguments]
-    interpreter = ["node"] if MANY[kind] is TYPESCRIPT else python
+    interpreter = ["node"] if kind in NEEDED else python
 
     @contextmanager
     def start(holder: str = "one"):
         with subprocess.Popen(  # noqa: S603  # our own command
             [*interpreter, *MANY[kind], *target],
-            env=environment | {"TOKEN": TOKENS[holder]},
+            env=environment | {"TOKEN": TOKENS[HOLDERS[kind, holder]]},
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         ) as process:
             client = Client(process)
-            assert client.hello["version"] == VERSIONS[kind]
+            assert client.hello["version"] == VERSIONS[kind.rpartition(" ")[2]]
             yield client
             process.kill()
 

@@ -1,5 +1,5 @@
-// The TypeScript SDK's client behind pipes: `typescript_client.mjs SDK [URL | COMMAND…]`. A request a line, an answer a line.
-import { createInterface } from "node:readline";
+// The TypeScript SDK's client behind pipes: `typescript_client.mjs SDK [URL | COMMAND…]`, as in answer_lines.mjs.
+import { answerLines } from "./answer_lines.mjs";
 
 const [sdk, target, ...args] = process.argv.slice(2);
 const { Client } = await import(`${sdk}/dist/esm/client/index.js`);
@@ -14,21 +14,4 @@ let version = null;
 transport.onmessage = (message) => (version ??= message.result?.protocolVersion);
 const client = new Client({ name: "test", version: "1" });
 await client.connect(transport);
-
-const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
-say({ instructions: client.getInstructions(), version });
-for await (const line of createInterface({ input: process.stdin })) {
-  const [method, params] = JSON.parse(line);
-  try {
-    const ask = {
-      "tools/list": () => client.listTools(),
-      "resources/list": () => client.listResources(),
-      "resources/read": () => client.readResource(params),
-      "tools/call": () => client.callTool(params),
-    };
-    say({ result: await ask[method]() });
-  } catch (error) {
-    say({ error: { code: error.code, message: error.message } });
-  }
-}
-await client.close();
+await answerLines(client, version);
