@@ -2,15 +2,41 @@
 
 Above: everything that awaits such code. Below: nothing. It runs in the task of a script's run. There,
 `sys.exit()` would end the program, and a cancelled task that was awaited look like a cancellation of the run; either is
-a failure.
+a failure like any other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class EscapedError(Exception):
+    """Stands for what would have escaped from such code, which is its `__cause__`."""
+
+
+@contextmanager
+def failing_alone() -> Iterator[None]:
+    """Await such code in this block: what is no `Exception`, and not meant for this task, is raised as one.
+
+    Raises:
+        EscapedError: The code exits, or has awaited a task that was cancelled.
+    """
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        raise EscapedError(type(error).__name__) from error
 
 
 def is_failure(error: BaseException) -> bool:

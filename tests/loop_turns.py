@@ -1,4 +1,7 @@
-"""For how long the event loop's thread works on end, as its processor time: a busy machine does not lengthen it."""
+"""Whether other tasks have turns of the event loop: for how long its thread works on end, and how often they have one.
+
+Times are those of the processor: a busy machine does not lengthen them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,3 +52,29 @@ async def measured_stretches() -> AsyncIterator[Stretches]:
             tasks.cancel_scope.cancel()
     finally:
         gc.unfreeze()
+
+
+class Turns:
+    """What was counted so far.
+
+    Attributes:
+        count: How many turns of the loop a task had that wants each of them.
+    """
+
+    count = 0
+
+
+@asynccontextmanager
+async def counted_turns() -> AsyncIterator[Turns]:
+    """Count for the time of a block."""
+    turns = Turns()
+
+    async def take_turns() -> None:
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns.count += 1
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_turns)
+        yield turns
+        tasks.cancel_scope.cancel()

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 import anyio.to_thread
 from mcp import Client, StdioServerParameters
-from mcp.server import MCPServer
 
 from benchmarks.server.idle_sessions import ERAS, SESSIONS, grown_bytes
+from benchmarks.server.stub_server import desk
 from broker import Broker, BrokerServer, Config, ExecutionResult, Grant, ServerConfig, ServeSettings, Session
 from broker.store import Store
 from sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from mcp.server import MCPServer
 
 HERE = Path(__file__).parent
 STUB_SERVER = HERE / "stub_server.py"
@@ -38,18 +40,6 @@ ADD = "from tools import {namespace}\nfor n in range({count}):\n    await {names
 MANY = (
     "import asyncio\nfrom tools import desk\nlen(await asyncio.gather(*(desk.add(a=n, b=1) for n in range({count}))))"
 )
-
-
-def desk() -> MCPServer:
-    """Return a server of this process with one trivial tool."""
-    server = MCPServer("desk", log_level="CRITICAL")
-
-    @server.tool()
-    async def add(a: int, b: int) -> int:
-        """Add two numbers."""
-        return a + b
-
-    return server
 
 
 async def add(a: int, b: int) -> int:

@@ -1,17 +1,21 @@
-"""A stdio server with one trivial tool."""
+"""A server with one trivial tool, in this process or over stdio."""
 
 from __future__ import annotations
 
 from mcp.server import MCPServer
 
-server = MCPServer("desk", log_level="CRITICAL")
 
+def desk() -> MCPServer:
+    """Return it."""
+    server = MCPServer("desk", log_level="CRITICAL")
 
-@server.tool()
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+    @server.tool()
+    async def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    return server
 
 
 if __name__ == "__main__":
-    server.run()
+    desk().run()

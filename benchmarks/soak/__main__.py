@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp import Client
-from mcp.server import MCPServer
 
+from benchmarks.server.stub_server import desk
 from benchmarks.soak.held import Held, megabytes, memory_leaks, resident_bytes, steady_growth
 from benchmarks.soak.scripts import DYING, ENDS, GOOD, SCRIPTS
 from broker import Broker, BrokerServer, Config, Grant, KeptOutputs, ServerConfig, ServeSettings
@@ -163,18 +163,6 @@ class Soak:
                 await anyio.sleep(0.1)
         if names := _not_ready(self._broker):
             raise SoakError(f"{', '.join(names)}: not ready after {seconds:.0f} s")
-
-
-def desk() -> MCPServer:
-    """Return a server of this process that behaves."""
-    server = MCPServer("desk", log_level="CRITICAL")
-
-    @server.tool()
-    async def add(a: int, b: int) -> int:
-        """Add two numbers."""
-        return a + b
-
-    return server
 
 
 def hostile(behaviour: str) -> ServerConfig:

@@ -19,7 +19,7 @@ from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern, has_wildcards
 from broker.authorization.predicates import ArgumentTest, Predicate, pointer
 from broker.authorization.question_text import as_text
-from broker.callbacks import is_failure
+from broker.callbacks import failing_alone
 from broker.logging import logger
 from broker.texts import refusal_texts
 from codegen.tool_spec import canonical_json
@@ -215,11 +215,10 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
     """
     with anyio.move_on_after(question.timeout_seconds) as scope:
         try:
-            given: Any = await answerer.answer(question)
+            with failing_alone():
+                given: Any = await answerer.answer(question)
             answers = answers_of(given)
-        except BaseException as error:  # whatever is wrong with an answerer, it has not said yes
-            if not is_failure(error):
-                raise
+        except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
             logger().exception("the answerer failed")
             raise NoAnswerError(refusal_texts.ANSWERER_FAILED) from None
         # What waits for a person in a thread cannot be cancelled, and comes back all the same.

@@ -14,7 +14,7 @@ import anyio
 
 from broker.authorization.forms import FormReply
 from broker.authorization.question_box import Later
-from broker.callbacks import is_failure
+from broker.callbacks import failing_alone
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -86,12 +86,10 @@ class RunAnswerer:
         fill = getattr(self.present, "fill", None)
         try:
             async with self.turn:
-                with anyio.move_on_after(form.timeout_seconds) as scope:
+                with failing_alone(), anyio.move_on_after(form.timeout_seconds) as scope:
                     reply = await fill(form) if callable(fill) else None
                     if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
                         return reply
-        except BaseException as error:  # as of questions
-            if not is_failure(error):
-                raise
+        except Exception:  # noqa: BLE001  # as of questions
             logger().exception("the answerer failed")
         return FormReply("cancel")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.model_calls import SERVER, TOOL
-from broker.callbacks import is_failure
+from broker.callbacks import failing_alone
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
@@ -85,12 +85,12 @@ class CalledModel:
         arguments = self.pending.arguments
         schema, instructions = arguments["schema"], arguments["instructions"][:MOST_CHARACTERS]
         try:
-            found = bounded(await self.extractor(Extraction(arguments["value"], schema, instructions)))
+            with failing_alone():
+                answer = await self.extractor(Extraction(arguments["value"], schema, instructions))
+            found = bounded(answer)
         except UnfitResultError as error:
             return _failed("ToolResultError", call_texts.extract_got(f"it {error}"))
-        except BaseException as error:  # the embedding program's own code
-            if not is_failure(error):
-                raise
+        except Exception:  # noqa: BLE001  # the embedding program's own code
             logger().exception("the extractor failed")
             return _failed("ToolError", call_texts.MODEL_FAILED)
         fault = first_fault(found, schema, keep=False)

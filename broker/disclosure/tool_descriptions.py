@@ -41,6 +41,8 @@ AVAILABLE = 50
 
 _URI_CHARACTERS = 50_000
 _AROUND_NAMES_CHARACTERS = 2_000
+"""Room beside the names of a read: a server may list the resource under a URI of up to 1,000, and name a session."""
+
 _SENTENCE_CHARACTERS = 160
 
 WORKFLOW = description_texts.workflow(RESOURCE_URI)

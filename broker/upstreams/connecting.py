@@ -22,8 +22,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
-from broker.callbacks import is_failure
-from broker.logging import logger
+from broker.callbacks import failing_alone
 from broker.upstreams.child_calls import ChildDispatcher
 from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.http_client import HttpClient
@@ -142,7 +141,8 @@ async def _open(
         server = target._lowlevel_server if isinstance(target, MCPServer) else target  # noqa: SLF001
         if mode == "legacy":
             return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
-        state = await _begun(stack, server)
+        with failing_alone():
+            state = await stack.enter_async_context(server.lifespan(server))
         return (
             PlainToolsDispatcher(target, state) if isinstance(target, MCPServer) else InProcessDispatcher(server, state)
         )
@@ -150,17 +150,6 @@ async def _open(
         streams = stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
         return ChildDispatcher(*await stack.enter_async_context(streams))
     return JSONRPCDispatcher(*watched(await _http_streams(stack, target, connection), connection.trail, connection.end))
-
-
-async def _begun(stack: AsyncExitStack, server: Server[Any]) -> Any:
-    """Return what a server of this process gives its handlers, once its lifespan has begun."""
-    try:
-        return await stack.enter_async_context(server.lifespan(server))
-    except BaseException as error:
-        if isinstance(error, Exception) or not is_failure(error):
-            raise
-        logger().exception("a lifespan failed")
-        raise RuntimeError("its lifespan left the program, or awaited a cancelled task") from None
 
 
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:

@@ -23,7 +23,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
-from broker.callbacks import is_failure
+from broker.callbacks import failing_alone, is_failure
 from broker.logging import logger
 from sandbox.pace import PACE
 
@@ -75,7 +75,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
         """Return the server's answer, also where its code raises what is no `Exception`."""
         try:
             return await self.handled(method, params, opts)
-        except BaseException as error:
+        except BaseException as error:  # as `failing_alone` does, without its cost for each call
             if isinstance(error, Exception) or not is_failure(error):
                 raise
             logger().exception("a handler failed", method=method)
@@ -175,8 +175,7 @@ class Request:
         """Tell whoever made the request how far it is; a callback that fails is no matter of the server."""
         if self.on_progress is not None:
             try:
-                await self.on_progress(progress, total, message)
-            except BaseException as error:  # the callback is the embedding program's
-                if not is_failure(error):
-                    raise
+                with failing_alone():
+                    await self.on_progress(progress, total, message)
+            except Exception as error:  # noqa: BLE001  # the callback is the embedding program's
                 logger().warning("a progress callback failed", error=type(error).__name__)

@@ -19,7 +19,7 @@ import mcp.types as t
 from pydantic import ValidationError
 
 from broker.authorization.form_reading import FormError, form_of
-from broker.callbacks import is_failure
+from broker.callbacks import failing_alone
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -226,10 +226,8 @@ class UpstreamRequests:
             raise RefusedError(f"the request is longer than {SAMPLING_CHARACTERS} characters")
         with call.paused():
             try:
-                with anyio.fail_after(SAMPLING_SECONDS):
+                with failing_alone(), anyio.fail_after(SAMPLING_SECONDS):
                     return await self.sampler(Sampling(self._server, asked))
-            except BaseException as error:  # the embedding program's own code
-                if not is_failure(error):
-                    raise
+            except Exception as error:  # noqa: BLE001  # the embedding program's own code
                 logger().warning("the sampler failed or refused", server=self._server, error=type(error).__name__)
                 raise RefusedError("the host refused") from None

@@ -11,6 +11,7 @@ import pytest
 from sandbox import Completed, Failed, Limits, Raised, Returned, SkippingStopwatch, Stopped, pace
 from sandbox.limits import MIB
 from sandbox.run import OPEN_BYTES
+from tests.loop_turns import counted_turns
 from tests.processes import resident_bytes
 
 pytestmark = pytest.mark.anyio
@@ -306,23 +307,14 @@ async def test_a_computing_guest_ends_when_its_run_is_cancelled(sandbox, run):
 
 async def test_a_script_whose_calls_are_answered_at_once_gives_way_to_others(run, monkeypatch):
     monkeypatch.setattr(pace, "QUICK_SECONDS", 0)  # each step's turn is over at once
-    turns = 0
     seen = []
 
-    async def take_turns() -> None:
-        nonlocal turns
-        while True:
-            await anyio.lowlevel.checkpoint()
-            turns += 1
-
     async def answer(_call):
-        seen.append(turns)
+        seen.append(turns.count)
         return Returned(None)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_turns)
+    async with counted_turns() as turns:
         await run("from tools import good\nfor _ in range(200):\n    await good.echo(text='x')", answer=answer)
-        tasks.cancel_scope.cancel()
     assert len(set(seen)) >= 100  # trio takes those who are ready in any order
 
 

@@ -19,6 +19,7 @@ from broker import Broker, Config, ServerConfig
 from broker.disclosure.settings import CategorySettings, DisclosureSettings
 from broker.server import BrokerServer, ServeSettings
 from broker.server.http import Address, http_app
+from tests.loop_turns import counted_turns
 
 pytestmark = pytest.mark.anyio
 
@@ -90,13 +91,6 @@ async def test_numbered_pages_of_a_category_have_each_of_its_tools(large_tools, 
 
 async def test_others_have_turns_while_the_pages_before_a_numbered_one_are_measured(desk_server):
     config = Config(disclosure=DisclosureSettings(categories={"all": CategorySettings(tools=("*",))}))
-    turns = 0
-
-    async def take_turns():
-        nonlocal turns
-        while True:
-            await anyio.lowlevel.checkpoint()
-            turns += 1
 
     async with Broker(config, servers={"desk": desk_server}, opens_sandbox=False) as broker:
         one = broker.catalog.lookup("desk.add").spec
@@ -105,12 +99,9 @@ async def test_others_have_turns_while_the_pages_before_a_numbered_one_are_measu
         base = "http://127.0.0.1:8000/api/v1/tools"
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=base) as client:
             await client.get("/category/all")
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(take_turns)
-                await anyio.lowlevel.checkpoint()
+            async with counted_turns() as turns:
                 deep = await client.get("/category/all?page=90&page_size=50")
-                tasks.cancel_scope.cancel()
-        assert turns > 20  # a turn a millisecond; an answer alone is one of a few
+        assert turns.count > 20  # a turn a millisecond; an answer alone is one of a few
         assert deep.json() == broker.tiers.summaries("all", page=90, page_size=50).to_json()
         assert len(deep.json()["tools"]) == 50
 

@@ -9,6 +9,7 @@ from broker.search import SearchRequest
 from broker.tools.catalog import Catalog
 from broker.tools.inferred_results import Inferred
 from codegen import ToolAnnotations, ToolSpec
+from tests.loop_turns import counted_turns
 
 
 def spec(server: str, name: str, description: str = "", title: str | None = None) -> ToolSpec:
@@ -181,19 +182,9 @@ async def found(catalog, query):
 
 @pytest.mark.anyio
 async def test_others_have_turns_while_a_search_reads_new_listings(large):
-    turns = 0
-
-    async def take_turns():
-        nonlocal turns
-        while True:
-            await anyio.lowlevel.checkpoint()
-            turns += 1
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take_turns)
+    async with counted_turns() as turns:
         assert len(await found(large, "marble")) == 200
-        tasks.cancel_scope.cancel()
-    assert turns > 20
+    assert turns.count > 20
 
 
 @pytest.mark.anyio
