@@ -10,6 +10,7 @@ Above: the isolates in this process, or the worker. Below: `Instance`.
 from __future__ import annotations
 
 import collections
+import contextlib
 import math
 import threading
 import time
@@ -22,14 +23,16 @@ from sandbox.errors import ImageError
 from sandbox.instance import Instance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandbox.image import Image
 
 SPARE_BYTES = 2 * 1024 * 1024
 """What a warmed instance takes, generously."""
 
 PAUSE_SECONDS = 0.002
-"""How long the thread waits after the last run ended or took the last spare. Runs that follow each other closely then
-share neither their core nor the page tables of the process with it."""
+"""How long the thread waits after the last run ended, or has begun with the last spare. Runs that follow each other
+closely then share neither their core nor the page tables of the process with it."""
 
 QUIET_SECONDS = 0.5
 """How long the thread waits while a run goes on and a spare is left for the next: on few cores it would hold up that
@@ -82,6 +85,7 @@ class Spares:
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
         self._is_wanted = False
+        self._is_making = False
         self._in_use = 0
         self._taken_at = 0.0
         self._freed_at = 0.0
@@ -98,6 +102,8 @@ class Spares:
         """Return an instance for a run: the newest spare, which caches still hold, or a new one if none is ready.
 
         Making one takes as long as a step may; on a thread, whose caches are cold, it would take half as long again.
+        Two that are made at once take three times as long each, since each page that one writes to for the first time
+        interrupts the core of the other. So one that is being made is waited for.
 
         Raises:
             ImageError: The image is not one of this version's.
@@ -107,11 +113,14 @@ class Spares:
                 self._taken_at = time.monotonic()
             self._is_wanted = True
             self._in_use += 1
-            self._change.notify()
+            self._change.notify_all()
+            self._change.wait_for(lambda: self._ready or not self._is_making)
             if self._ready:
                 return self._ready.pop()
+            self._is_making = True
         try:
-            return Instance(self._image)
+            with self._until_made():
+                return Instance(self._image)
         except BaseException:
             with self._lock:
                 self._in_use -= 1
@@ -133,7 +142,7 @@ class Spares:
         with self._lock:
             self._in_use -= 1
             self._freed_at = time.monotonic()
-            self._change.notify()
+            self._change.notify_all()
             unfreed = self._unfreed_seconds + instance.computed_seconds
             if not self._is_closed and unfreed <= self._most_unfreed_seconds:
                 self._unfreed_seconds = unfreed
@@ -146,7 +155,7 @@ class Spares:
         with self._lock:
             self._is_closed = True
             self._give_up()
-            self._change.notify()
+            self._change.notify_all()
         if self._thread is not None:
             self._thread.join()
         self._free_used()
@@ -155,16 +164,33 @@ class Spares:
     def _work(self) -> None:
         while self._wait():
             self._free_used()
-            if self._lacks_one():
-                try:
+            with self._lock:
+                if self._is_making or not self._lacks_one():
+                    continue
+                self._is_making = True
+            try:
+                with self._until_made():
                     self.put(Instance(self._image))
-                except (wasmtime.WasmtimeError, ImageError, MemoryError, RuntimeError):
-                    self._is_wanted = False  # the next run meets it again, and says so
+            except (wasmtime.WasmtimeError, ImageError, MemoryError, RuntimeError):
+                self._is_wanted = False  # the next run meets it again, and says so
+
+    @contextlib.contextmanager
+    def _until_made(self) -> Iterator[None]:
+        """Tell those who wait that none is being made any more."""
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._is_making = False
+                self._change.notify_all()
 
     def _wait(self) -> bool:
         """Wait until there is work and it is due; False once closed. Give up spares that stay idle."""
         with self._lock:
             while not self._is_closed:
+                if self._is_making:
+                    self._change.wait()
+                    continue
                 if self._used or self._lacks_one():
                     seconds = self._due() - time.monotonic()
                     if seconds <= 0:
@@ -179,11 +205,11 @@ class Spares:
     def _due(self) -> float:
         """Return when the thread may work.
 
-        Runs that come while no spare is ready do not put it off, and a run that goes on does not keep it from freeing
-        much memory that others have filled.
+        Runs that come while no spare is ready do not put it off, nor do they once they have ended; and a run that goes
+        on does not keep it from freeing much memory that others have filled.
         """
         if not self._ready:
-            return self._taken_at + PAUSE_SECONDS
+            return self._taken_at + PAUSE_SECONDS if self._in_use else self._taken_at
         is_quiet = self._in_use and self._unfreed_seconds <= MOST_UNFREED_SECONDS
         return self._taken_at + QUIET_SECONDS if is_quiet else self._freed_at + PAUSE_SECONDS
 

@@ -183,12 +183,14 @@ async def over_mcp() -> None:
                 ]
                 direct = partial(plain.call_tool, "add", {"a": 1, "b": 1})
                 smallest, one_call = await in_turns(partial(script, "1"), direct, rounds=40, pause=0.02)
+                (following,) = await in_turns(partial(script, "1"), rounds=100)
                 took, few = await in_turns(calls, sequence)
         report(
             f'`execute_code("1")` over MCP in memory, {isolation} isolation',
             "3 ms",
             f"{smallest} against {one_call}: {smallest.beside(one_call)}",
         )
+        report(f"… again and again, {isolation} isolation", "", str(following))
         report(f"call to a function over MCP in memory, {isolation} isolation", "", took.per(CALLS))
         report(f"script of {SEQUENCE} such calls, {isolation} isolation", "", str(few))
 

@@ -145,6 +145,49 @@ async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_n
     await until(spares, 2)
 
 
+async def test_one_instance_is_made_at_a_time_and_one_that_is_being_made_is_waited_for(image, monkeypatch):
+    being_made, at_once, makers = [], [], []
+
+    class Noted(Instance):
+        def __init__(self, image):
+            being_made.append(self)
+            at_once.append(len(being_made))
+            makers.append(threading.current_thread().name)
+            super().__init__(image)
+            being_made.remove(self)
+
+    monkeypatch.setattr(pool_module, "Instance", Noted)
+    async with Sandbox(cache=image.compiled.parent, isolation="thread", pool=Pool(size=2)) as sandbox:
+        with anyio.fail_after(60):
+            while makers.count("wasm-pool") < 20:
+                assert (await sandbox.run("1")).outcome == Completed(1)
+    assert set(at_once) == {1}
+
+
+async def test_who_waits_for_an_instance_that_cannot_be_made_makes_one(make_spares, monkeypatch):
+    making, may_fail = threading.Event(), threading.Event()
+
+    def fail_on_the_thread(image):
+        if threading.current_thread().name == "wasm-pool":
+            making.set()
+            assert may_fail.wait(60)
+            raise MemoryError
+        return Instance(image)
+
+    monkeypatch.setattr(pool_module, "Instance", fail_on_the_thread)
+    spares = make_spares(Pool(size=2))
+    spares.free(spares.take())
+    assert making.wait(60)
+    wait_for = spares._change.wait_for
+
+    def noted(is_over):
+        may_fail.set()
+        return wait_for(is_over)
+
+    monkeypatch.setattr(spares._change, "wait_for", noted)
+    spares.free(spares.take())
+
+
 @pytest.mark.parametrize("is_full", [True, False])
 async def test_what_a_run_has_filled_is_given_back_though_another_goes_on(image, monkeypatch, is_full):
     spares = Spares(image, Pool(size=2), most_unfreed_seconds=math.inf)  # as of a worker
