@@ -17,7 +17,6 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from broker.runs.watching import Watching
 from broker.server.sampling import client_extractor
 from broker.server.way_to_client import latest_request
-from sandbox.threads import waker
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
@@ -35,7 +34,7 @@ _LOGGER = "script"
 
 
 class Notices:
-    """The notices of one run; `watching` takes what happens, on any thread, and `send` tells the client."""
+    """The notices of one run; `watching` takes what happens, on the event loop's thread; `send` tells the client."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], *, with_output: bool) -> None:
         """Tell of progress, which the SDK drops where nobody asked for it, and of output where wanted."""
@@ -47,7 +46,6 @@ class Notices:
         self._told_at = 0.0
         self._news = anyio.Event()
         self._closed = False
-        self._wake = waker(lambda: self._news.set())  # noqa: PLW0108  # it is another one each time
         self.watching = Watching(
             on_output=self._on_output if with_output else None,
             on_call=self._on_call,
@@ -99,4 +97,4 @@ class Notices:
 
     def _on_output(self, stream: str, text: str) -> None:
         self._printed.append((stream, text))
-        self._wake()
+        self._news.set()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from broker.runs.envelope import ExecutionResult
     from broker.tiers.tokens import TokenCounter
 
+_json = json.JSONEncoder(ensure_ascii=False).encode
+
 _CALLS = 50
 _OUTPUTS = frozenset({"error", "value", "stdout", "stderr"})
 _BYTES_PER_TOKEN = 2.5
@@ -92,10 +94,9 @@ class Draft:
             or len(self.result.calls) > _CALLS
         ):
             return False
-        spelled = [_json(self.envelope[name]) for name in ("error", "stdout", "stderr")]
-        in_envelope = (
-            sum(map(_bytes, [*spelled, self.value])) + _bytes(_json(_around(self.envelope))) / _BYTES_PER_TOKEN
-        )
+        spelled = _json([self.envelope[name] for name in ("error", "stdout", "stderr")])
+        around = _bytes(_json(_around(self.envelope))) / _BYTES_PER_TOKEN
+        in_envelope = _bytes(spelled) + _bytes(self.value) + around
         in_text = _bytes(self.failure) + _bytes(self.output) + _bytes(self.below) / _BYTES_PER_TOKEN
         displayed = sum(_bytes(_json(block)) for block in text_blocks(self.result.displayed))
         return max(in_envelope, in_text) + displayed + _RESERVED_TOKENS <= tokens
@@ -241,10 +242,6 @@ def _left(tokens: int, around: int) -> int:
 
 def _tokens_of(blocks: list[dict[str, Any]], room: TokenRoom) -> int:
     return sum(room.tokens(_json(block)) for block in blocks)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _bytes(text: str) -> int:
