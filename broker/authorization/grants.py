@@ -16,6 +16,7 @@ from broker.authorization.definitions import Definitions
 from broker.authorization.patterns import check_tool_pattern, is_exact, matcher
 from broker.authorization.predicates import Predicate, anything, check_predicate
 from broker.errors import PatternError
+from broker.texts import refusal_texts
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -250,6 +251,21 @@ class GrantBook:
             matching = [held for held in self._held.values() if self._matches(held, call)]
             candidates = self._candidates[key] = tuple(sorted(matching, key=_preference))
         return next((held for held in candidates if held.covers(call, labels, now)), None)
+
+    def not_covered(self, call: PendingCall, now: float) -> str:
+        """Return why a grant for the tool does not cover a call: its tests, its calls or its time.
+
+        Empty if no grant is for the tool, or where none of these is why.
+        """
+        for held in self._held.values():
+            if self._matches(held, call):
+                if not held.holds(call.arguments):
+                    return refusal_texts.not_for_these_arguments(str(held.grant))
+                if held.calls_left <= 0:
+                    return refusal_texts.used_up_grant(str(held.grant))
+                if now >= held.expires:
+                    return refusal_texts.ended_grant(str(held.grant))
+        return ""
 
     def denial_of(self, call: PendingCall) -> Denial | None:
         """Return a denial that covers a call; one with a note is preferred."""

@@ -41,9 +41,11 @@ def check_tool_pattern(pattern: str) -> str:
         raise TypeError(f"a pattern of tools is text, as 'git.*', not a {type(pattern).__name__}")
     if not pattern:
         raise PatternError("a pattern of tools is empty; '*' means every tool")
-    if "." not in pattern and not has_wildcards(pattern):
+    _, _, tool = pattern.partition(".")
+    if not tool and not has_wildcards(pattern):
+        whole = f"{pattern}*" if pattern.endswith(".") else f"{pattern}.*"
         raise PatternError(
-            f"the pattern {pattern!r} can match no tool; write 'server.tool', or '{pattern}.*' for a whole server"
+            f"the pattern {pattern!r} can match no tool; write 'server.tool', or {whole!r} for a whole server"
         )
     return pattern
 

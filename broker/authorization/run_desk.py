@@ -114,7 +114,8 @@ class RunDesk:
             return decision
         answerer = self.answerer.present
         if answerer is None:
-            return Deny(nobody_answers(call, decision), Basis("nobody", decision.basis.name, decision.basis.reason))
+            why = nobody_answers(call, decision, self._desk.book.not_covered(call, self._desk.clock()))
+            return Deny(why, Basis("nobody", decision.basis.name, decision.basis.reason))
         self._number += 1
         ticket = (order, self._number)
         waiting = self._waiting[ticket] = Waiting(call, decision, order)

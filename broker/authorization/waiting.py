@@ -61,8 +61,13 @@ def waiting_of(said: CallAnswer) -> Waiting:
     return Waiting(call, ask, said.call, verdict=verdict, is_refused=verdict is None)
 
 
-def nobody_answers(call: PendingCall, ask: Ask) -> str:
-    """Return the text for a script if nobody was there to ask."""
+def nobody_answers(call: PendingCall, ask: Ask, not_covered: str = "") -> str:
+    """Return the text for a script if nobody was there to ask.
+
+    `not_covered` tells why a grant for the tool does not cover the call; empty if there is none.
+    """
     if ask.flows:
         return refusal_texts.nobody_agreed(call.shown_name, str(ask.flows[0]))
+    if not_covered:
+        return refusal_texts.not_covered(call.shown_name, not_covered)
     return refusal_texts.nobody_allowed(call.shown_name, exact_pattern(call.qualified_name))

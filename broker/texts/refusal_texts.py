@@ -20,6 +20,7 @@ _TITLE_CHARACTERS = 120
 _LABEL_CHARACTERS = 60
 _FLOW_CHARACTERS = 250
 _QUOTA_CHARACTERS = 300
+_GRANT_CHARACTERS = 300
 _REASON_CHARACTERS = 360
 _PATTERN_CHARACTERS = 400
 _PLAIN_PATTERN = re.compile(r"[A-Za-z0-9_./*?\[\]:@-]+")
@@ -78,6 +79,27 @@ def nobody_agreed(call: str, flow: str) -> str:
     """Return that a flow of data needs a person, and there is none."""
     name, received = one_line(call, _CALL_CHARACTERS), one_line(flow, _REASON_CHARACTERS)
     return f"{name} was not called: {received}, a person has to agree and nobody is there to ask."
+
+
+def not_for_these_arguments(grant: str) -> str:
+    """Return that a grant for a tool does not hold for the arguments of a call."""
+    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} does not hold for these arguments"
+
+
+def used_up_grant(grant: str) -> str:
+    """Return that a grant for a tool has no calls left."""
+    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} is used up"
+
+
+def ended_grant(grant: str) -> str:
+    """Return that the time of a grant for a tool is over."""
+    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} has ended"
+
+
+def not_covered(call: str, why: str) -> str:
+    """Return that a call needs a person, and there is none; `why` a grant for its tool does not cover it."""
+    name = one_line(call, _CALL_CHARACTERS)
+    return f"{name} was not called: {why}, and nobody is there to ask."
 
 
 def nobody_allowed(call: str, pattern: str) -> str:

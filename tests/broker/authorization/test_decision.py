@@ -101,6 +101,7 @@ def test_a_grant_of_another_run_does_not_hold():
     [
         ("", "a pattern of tools is empty; '*' means every tool"),
         ("git", "the pattern 'git' can match no tool; write 'server.tool', or 'git.*' for a whole server"),
+        ("git.", "the pattern 'git.' can match no tool; write 'server.tool', or 'git.*' for a whole server"),
     ],
 )
 @pytest.mark.parametrize("kind", [Grant, Grant.parse, Denial])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import anyio
 import pytest
@@ -191,6 +192,30 @@ async def test_a_grant_that_is_revoked_refuses_the_next_call():
     assert session.book.revoke(session.book.held[0].id)
     assert "nobody has allowed it" in said(await desk.decide(call("git_add")))
     assert not session.book.revoke("g1")
+
+
+NOT_COVERING = {
+    "other arguments": (
+        Grant.parse('git.git_add {"/path": {"glob": "notes/*"}}'),
+        'git.git_add {"/path":{"glob":"notes/*"}} does not hold for these arguments',
+    ),
+    "used up": (Grant("git.git_add", calls=1), "git.git_add (1 call) is used up"),
+    "over": (
+        Grant("git.*", expires_at=datetime(2020, 1, 1, tzinfo=UTC)),
+        "git.* (until 2020-01-01 00:00 UTC) has ended",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_COVERING)
+async def test_a_call_that_a_grant_for_its_tool_does_not_cover_is_told_why(case):
+    grant, why = NOT_COVERING[case]
+    desk = ConsentDesk([Grant("mail.*"), grant]).for_run("run_1")
+    if grant.calls:
+        assert said(await desk.decide(call("git_add"))) == "allowed by grant"
+    assert said(await desk.decide(call("git_add"))) == (
+        f"git.git_add was not called: the grant {why}, and nobody is there to ask."
+    )
 
 
 async def test_a_call_that_waits_for_its_turn_is_not_made_once_it_is_denied():
