@@ -31,6 +31,7 @@ from broker.config.variables import Expansion
 from broker.disclosure.settings import DisclosureSettings
 from broker.errors import ConfigError
 from broker.recordings.settings import RecordingSettings
+from broker.redaction import Redactor
 from broker.server.settings import ServeSettings
 from broker.upstreams.server_config import ServerConfig  # noqa: TC001  # pydantic reads it
 
@@ -72,8 +73,7 @@ class Config(BaseModel):
     @property
     def secrets(self) -> frozenset[str]:
         """Values to keep out of everything that leaves: what variables held, headers, secret-looking `env`."""
-        values = (*self._resolved, *_written_secrets(self.servers), *self.serve.tokens.values())
-        return frozenset(value for value in values if len(value) >= LEAST_SECRET_CHARACTERS)
+        return _secrets((*self._resolved, *_written_secrets(self.servers), *self.serve.tokens.values()))
 
     @classmethod
     def load(cls, path: Path | str, *, environment: Mapping[str, str] | None = None) -> Config:
@@ -113,7 +113,8 @@ class Config(BaseModel):
         except ValidationError as error:
             unset = {path for path, _ in expansion.problems}
             problems += validation_problems(error, document, expanded, unset)
-            raise ConfigError(source, problems) from None
+            hide = Redactor(_secrets(expansion.resolved))
+            raise ConfigError(source, [hide(problem) for problem in problems]) from None
         if problems:
             raise ConfigError(source, problems)
         return config.finished(folder, expansion.resolved)
@@ -150,6 +151,10 @@ class Config(BaseModel):
         finished = self.model_copy(update={"servers": servers})
         finished._resolved = frozenset(resolved)  # noqa: SLF001  # a private attribute of this class
         return finished
+
+
+def _secrets(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(value for value in values if len(value) >= LEAST_SECRET_CHARACTERS)
 
 
 def _written_secrets(servers: Mapping[str, ServerConfig]) -> Iterable[str]:

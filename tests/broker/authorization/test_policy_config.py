@@ -131,8 +131,9 @@ def test_every_fault_of_a_config_is_named_at_once():
     assert len(caught.value.problems) == 4, caught.value
 
 
-def test_a_value_from_the_environment_is_not_in_the_text_of_an_error():
+@pytest.mark.parametrize("secret", ["hunter2hunter2", "hunter2hunter2.", "hunter2.hunter2"])
+def test_a_value_from_the_environment_is_not_in_the_text_of_an_error(secret):
     text = '{"mcpServers": {}, "policy": {"rules": [{"tools": "${SECRET}", "effect": "${SECRET}"}]}}'
     with pytest.raises(ConfigError) as caught:
-        Config.parse(text, source="c", folder=Path(), environment={"SECRET": "hunter2hunter2."})
+        Config.parse(text, source="c", folder=Path(), environment={"SECRET": secret})
     assert "hunter2" not in str(caught.value)
