@@ -1,7 +1,7 @@
 """The MCP server itself: requests of a downstream client to the surface, in both protocol eras.
 
-Above: stdio.py and http.py, which carry it, and in-memory clients. Below: identity.py, asking.py, runs.py,
-resources.py, unforeseen.py, and `broker.surface`, where everything that a model reads is made.
+Above: http.py and `codemode serve`, which carry it, and in-memory clients. Below: session_keeper.py, asking.py,
+runs.py, tools_mode.py, resources.py, unforeseen.py, and `broker.surface`, where everything that a model reads is made.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from broker.host_arguments import check_told
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
-from broker.server.identity import NoSessionError, SessionKeeper, handle_in
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
 from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
+from broker.server.session_keeper import NoSessionError, SessionKeeper, handle_in
 from broker.server.settings import ServeSettings
 from broker.server.tools_mode import OWN_SCHEMAS, ToolsMode, for_older_clients
 from broker.server.unforeseen import told_without_details

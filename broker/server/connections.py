@@ -15,18 +15,17 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 
 from broker.room import gives_way
-from broker.server.identity import SESSION_HEADER, principal_of_request
+from broker.server.identity import SESSION_HEADER, principal_of_owner, principal_of_request
 from broker.server.request_values import received_again
 from broker.texts import tool_texts
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
-    from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
     from mcp.server.streamable_http import StreamableHTTPServerTransport
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from broker.server.identity import SessionKeeper
+    from broker.server.session_keeper import SessionKeeper
 
 OPENING_BYTES = 64 * 1024
 OPENING_VALUES = 1_000
@@ -92,7 +91,7 @@ class Connections:
         claims = {}
         for key, transport in self._manager._server_instances.items():  # noqa: SLF001  # as above
             if not transport.is_terminated:
-                principal = _principal(self._manager._session_owners.get(key))  # noqa: SLF001
+                principal = principal_of_owner(self._manager._session_owners.get(key))  # noqa: SLF001
                 claims[key] = _Connection(transport, principal, self._sessions.is_busy(principal, key))
         return claims
 
@@ -118,7 +117,3 @@ class _Connection:
         """When it ends for want of use, which is later the later it was used."""
         scope = self.transport.idle_scope
         return math.inf if scope is None else scope.deadline
-
-
-def _principal(owner: AuthorizationContext | None) -> str:
-    return "" if owner is None else repr((owner["client_id"], owner["issuer"], owner["subject"]))

@@ -14,7 +14,8 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from broker.disclosure import tool_descriptions
 from broker.disclosure.tool_descriptions import SESSION_KEY
-from broker.server.identity import NoSessionError, handle_in, principal_of_request
+from broker.server.identity import principal_of_request
+from broker.server.session_keeper import NoSessionError, handle_in
 from broker.surface.outputs import TEMPLATE
 from broker.texts import tool_texts
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
     from broker.disclosure.tool_descriptions import Selection
-    from broker.server.identity import SessionKeeper
+    from broker.server.session_keeper import SessionKeeper
     from broker.server.tools_mode import ToolsMode
     from broker.surface import KeptOutputs
 

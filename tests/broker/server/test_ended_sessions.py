@@ -16,7 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from broker import Broker, Config, Grant
 from broker.server import BrokerServer, ServeSettings
-from broker.server.identity import NEW, SESSION_HEADER, SessionKeeper
+from broker.server.identity import SESSION_HEADER
+from broker.server.session_keeper import NEW, SessionKeeper
 from broker.upstreams.server_config import ServerConfig
 from broker.upstreams.used_servers import note_use
 from tests.broker.conftest import FAULTY

@@ -12,8 +12,8 @@ import trio
 from mcp import Client
 from trio.testing import MockClock
 
-from broker.server import app, identity
-from broker.server.identity import NEW, SessionKeeper
+from broker.server import app, session_keeper
+from broker.server.session_keeper import NEW, SessionKeeper
 from broker.texts import tool_texts
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ async def test_a_session_with_a_script_that_runs_is_kept_and_idle_from_its_end(s
 
 
 async def test_a_server_that_nobody_asks_drops_its_idle_sessions(served, mode, clock, monkeypatch):
-    monkeypatch.setattr(identity, "SWEEP_SECONDS", 0.001)
+    monkeypatch.setattr(session_keeper, "SWEEP_SECONDS", 0.001)
     async with served() as server, Client(server.mcp, mode=mode) as client:
         await begin(client)
         assert len(server.sessions) == 1
