@@ -129,7 +129,7 @@ class Config(BaseModel):
             ConfigError: The data is wrong; the text lists every problem.
         """
         source, document = "config", dict(data)
-        if document.keys() <= cls.model_fields.keys() - {"servers"}:
+        if "mcpServers" not in other_forms.with_servers_named(document) and not other_forms.of_document(document):
             document["mcpServers"] = {}
         try:
             problems = list(data_problems(document))

@@ -45,6 +45,7 @@ _SENTENCES = {
     "dev": "is for an editor; remove it",
     "enabled": """write "disabled": true to leave the server out, else remove it""",
     "source": "is for an editor; remove it",
+    "tools": "write 'allow_tools' for those to offer; without it all are",
     "envfile": "no env file is read; put the variables into 'env', or write ${NAME} there and set them before",
 }
 _OF_EDITORS = re.compile(r"workspaceFolder\w*|userHome|pathSeparator|extensionPath|command:.*")

@@ -46,7 +46,7 @@ def top_problems(document: dict[str, Any], model: type[BaseModel]) -> list[str]:
         keys = f"unknown key{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}"
         copy = "If this is the config of another client, `codemode mcp import --from FILE` takes its servers over"
         problems.append(f"{keys}; known are {', '.join(known)}. {copy}")
-    if "mcpServers" not in other_forms.with_servers_named(document):
+    if "mcpServers" not in {*other_forms.with_servers_named(document), *unknown.values()}:
         problems.append("'mcpServers' is missing")
     return problems
 

@@ -59,6 +59,14 @@ WRONG = {
         servers(git={"command": "x", "arguments": []}),
         "mcp.json: server 'git': unknown key 'arguments'; did you mean 'args'?",
     ),
+    "a key of another program for the tools": (
+        servers(git={"command": "x", "tools": ["*"]}),
+        "mcp.json: server 'git': unknown key 'tools': write 'allow_tools' for those to offer; without it all are",
+    ),
+    "the servers under a mistyped key": (
+        {"mcpservers": {}},
+        "mcp.json: unknown key 'mcpservers'; did you mean 'mcpServers'?",
+    ),
     "a key like nothing": (
         servers(git={"command": "x", "zzz": 1}),
         f"mcp.json: server 'git': unknown key 'zzz'; known are {', '.join(ServerConfig.model_fields)}",
@@ -427,8 +435,17 @@ def test_data_has_no_servers_if_it_names_none():
     assert Config.of_data({"audit": {"days": 9}}) == Config(audit=AuditSettings(days=9))
     with pytest.raises(ConfigError, match="unknown key 'mcpServer'; did you mean 'mcpServers'"):
         Config.of_data({"mcpServer": {}})
-    with pytest.raises(ConfigError, match="unknown key 'servers'; did you mean 'mcpServers'"):
-        Config.of_data({"servers": {}})
+    for data, said in (
+        ({"servers": {}}, "config: unknown key 'servers'; did you mean 'mcpServers'?"),
+        ({"sandboxx": {}}, "config: unknown key 'sandboxx'; did you mean 'sandbox'?"),
+        (
+            {"git": {"command": "x"}},
+            """config: the servers have to stand in 'mcpServers': {"mcpServers": {"git": …}}""",
+        ),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            Config.of_data(data)
+        assert str(caught.value) == said
 
 
 @pytest.mark.parametrize("key", ["servers", "context_servers", "mcp"])
