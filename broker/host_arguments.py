@@ -1,7 +1,7 @@
 """Checks what an embedding program passes in, because it would fail later with a less helpful error.
 
-Above: broker.py. Below: nothing but the types. What is wrong here is a fault of the program, so it is a `TypeError`
-that says what to write instead.
+Above: what a program calls, as broker.py, sessions.py and recorded_runs.py. Below: nothing but the types. What is wrong
+here is a fault of the program: mostly a `TypeError`, and it says what to write instead.
 """
 
 from __future__ import annotations

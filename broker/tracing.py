@@ -1,8 +1,8 @@
 """Spans of runs, and of the calls in them, for whoever traces this process with OpenTelemetry.
 
-Above: execution.py and tool_calls.py. Below: OpenTelemetry's API, which does nothing until a program sets a provider of
-tracers. Names follow its conventions for tools of generative models. A span holds names, ids and outcomes: no
-arguments, results or output, and no text of a server.
+Above: execution.py and tool_calls.py; the dispatchers of upstreams ask whether there is a span. Below: OpenTelemetry's
+API, which does nothing until a program sets a provider of tracers. Names follow its conventions for tools of generative
+models. A span holds names, ids and outcomes: no arguments, results or output, and no text of a server.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads the messages of a guest: a step, or the references that it found in a script.
 
-Above: step_reading.py. Below: json_bounds.py and inert.py. A guest's message is hostile: its size, nesting and number
-of values are checked before it is decoded, its shape field by field afterwards. `sandbox/guest/protocol.py` is the
-other end and describes the shapes; host_messages.py writes what goes there.
+Above: step_reading.py, process_isolate.py. Below: json_bounds.py and inert.py. A guest's message is hostile: its size,
+nesting and number of values are checked before it is decoded, its shape field by field afterwards.
+`sandbox/guest/protocol.py` is the other end and describes the shapes; host_messages.py writes what goes there.
 """
 
 from __future__ import annotations

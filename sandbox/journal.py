@@ -3,7 +3,7 @@
 A guest's steps depend only on the script, the manifest, the seed, the limits, and on the clock and the completions
 handed in at each step. Whoever keeps what a `Journal` is told can bring a new guest to the same place.
 
-Above: whoever keeps a journal. Below: run.py, which tells it of everything in order, before it takes effect.
+Above: run.py, which tells it of everything in order, before it takes effect. Below: whoever keeps a journal.
 """
 
 from __future__ import annotations

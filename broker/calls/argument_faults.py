@@ -1,7 +1,6 @@
 """Checks whether a tool takes the arguments of a call, before anybody is asked about the call. Pure.
 
-Above: tool_calls.py, `codemode policy test`. Below: json_schema.py, and the stub, whose parameters are what a tool
-names.
+Above: callees.py, `codemode policy test`. Below: json_schema.py, and the stub, whose parameters are what a tool names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Failed calls as scripts get them: the kind of exception, its text and its details.
 
-Above: tool_calls.py, direct_calls.py and tool_results.py. Below: call_texts.py, which has the texts. Which kind stands
-for which status of a record is in attempts.py.
+Above: callees.py, argument_faults.py, direct_calls.py and tool_results.py. Below: call_texts.py, which has the texts.
+Which kind stands for which status of a record is in attempts.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Values checked against the schemas of servers.
+"""JSON values checked against schemas: those of servers and scripts, and of the tools that are answered here.
 
-Above: argument_faults.py for arguments, tool_results.py for results. Below: plain_schemas.py, which settles what is
-plain in a fraction of the time, and bounded_validator.py for all else.
+Above: argument_faults.py for arguments, tool_results.py for results, extraction.py, the forms of servers, the surface
+and mode `tools`. Below: plain_schemas.py, which settles what is plain in a fraction of the time, and
+bounded_validator.py for all else.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def faults(value: Any, schema: Any, *, most: int, keep: bool = True, unchecked: 
         schema: Its schema.
         most: How many faults to return.
         keep: Whether to keep the compiled schema for the next value.
-        unchecked: The fault to return if the check gives up without finding one; empty if whoever receives the value
+        unchecked: The fault to return if the check gives up without finding one; None if whoever receives the value
             checks it again.
     """
     if not isinstance(schema, dict):

@@ -1,6 +1,7 @@
-"""Brings values of servers into a form for scripts: valid JSON within bounds on size, depth and number.
+"""Brings values of servers and models into a form for scripts: valid JSON within bounds on size, depth and number.
 
-Above: tool_results.py. Below: nothing. Written by the server; decoded already, with what Python reads beyond JSON.
+Above: tool_results.py, extraction.py. Below: result_texts.py. Written by a server or a model; decoded already, with
+what Python reads beyond JSON.
 """
 
 from __future__ import annotations

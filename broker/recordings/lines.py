@@ -1,6 +1,6 @@
 """Reads the lines of a recording as events, and explains a line that cannot be read.
 
-Above: recording.py, files.py. Below: events.py.
+Above: reading.py, files.py, and keeping/ for lines in the store. Below: events.py.
 """
 
 from __future__ import annotations

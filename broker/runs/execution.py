@@ -1,6 +1,7 @@
 """One run of a script: prepared, checked, begun or resumed, carried out, and put in its envelope.
 
-Above: sessions.py. Below: preparation.py, the sandbox, run_calls.py for its calls, envelope.py.
+Above: sessions.py, and parking.py, which resumes. Below: preparation.py, the sandbox, run_calls.py for its calls,
+envelope.py.
 """
 
 from __future__ import annotations

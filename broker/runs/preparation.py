@@ -1,7 +1,8 @@
 """Prepares a script to run: finds the tools that it names, checks its use of them, makes the guest's manifest.
 
-Above: execution.py. Below: the sandbox, which reads scripts, disclosure.py, manifest.py and script_check.py. The host
-never parses a script; a guest does, where it does not name its tools in plain sight.
+Above: execution.py, and sessions.py for a check alone. Below: the sandbox, which reads scripts, disclosure.py,
+manifest.py and script_check.py. The host never parses a script; a guest does, where it does not name its tools in plain
+sight.
 """
 
 from __future__ import annotations

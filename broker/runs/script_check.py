@@ -1,7 +1,8 @@
 """What the type checker said about a script, as a result that stops it, a warning, or a list.
 
-Above: execution.py, sessions.py and the command line. Below: codegen. The check helps whoever wrote the
-script to mend it in one go, and bounds nothing: a script that passes it is not trusted any more for that.
+Above: preparation.py, execution.py, not_described.py, the surface and the command line. Below: codegen. The check helps
+whoever wrote the script to mend it in one go, and bounds nothing: a script that passes it is not trusted any more for
+that.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A bound on the values of a request, which take up to sixty times their bytes once the SDK has decoded them.
 
-Above: http.py. Below: value_count.py. It stands behind the SDK's bound on bodies, which hands a body on in one piece.
+Above: http.py, connections.py. Below: value_count.py. It stands behind the SDK's bound on bodies, which hands a body on
+in one piece.
 """
 
 from __future__ import annotations

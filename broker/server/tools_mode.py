@@ -1,8 +1,9 @@
 """Mode `tools`: the tools themselves, listed with a line each, for clients that write no scripts.
 
-The server role of the extension in disclosure/tool_descriptions.py. Above: app.py. Below: offered_names.py, and
-sessions, which describe tools and make calls. The listing has the same three tools at its head, whatever is connected;
-tools of lazy servers are reached through them, so that it does not change when such a server comes or goes.
+The server role of the extension in disclosure/tool_descriptions.py. Above: app.py, resources.py and announcing.py.
+Below: offered_names.py, and sessions, which describe tools and make calls. The listing has the same three tools at its
+head, whatever is connected; tools of lazy servers are reached through them, so that it does not change when such a
+server comes or goes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ends the connection of a client that reads nothing of a waiting answer for too long.
 
-Above: slow_requests.py. Below: asyncio. What is measured is progress, so that whoever reads slowly, and a run or a
-stream that has nothing to say, may last. A system that takes over megabytes which nobody reads would hide progress: for
-that `hand_over_little` bounds what it takes.
+Above: slow_requests.py, and http.py for its sockets. Below: asyncio. What is measured is progress, so that whoever
+reads slowly, and a run or a stream that has nothing to say, may last. A system that takes over megabytes which nobody
+reads would hide progress: for that `hand_over_little` bounds what it takes.
 """
 
 from __future__ import annotations

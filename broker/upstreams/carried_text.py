@@ -1,6 +1,7 @@
 """Checks the texts of a config that the system or HTTP has to carry to a server, before anything is started.
 
-Above: server_config.py. Below: pydantic. No sentence here holds a text: many are secrets.
+Above: server_config.py, the settings of the HTTP server. Below: pydantic. No sentence here holds a text: many are
+secrets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The messages of a child process as the SDK reads and writes them: JSON-RPC lines, bounded.
 
-Above: stdio.py, child_calls.py. Below: the child's pipes. The SDK's dispatcher reads and writes these streams in the
-tasks that it has anyway: no task and no queue stands between it and the pipes. Everything read here was written by the
-server.
+Above: stdio.py, child_calls.py; servers behind HTTP have the same bounds. Below: the child's pipes. The SDK's
+dispatcher reads and writes these streams in the tasks that it has anyway: no task and no queue stands between it and
+the pipes. Everything read here was written by the server.
 """
 
 from __future__ import annotations

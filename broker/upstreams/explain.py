@@ -1,7 +1,8 @@
 """Explains to the operator what went wrong with a connection, and what to do.
 
-Above: upstream.py. Below: nothing. The SDK wraps the same fault in different groups of exceptions; the texts
-here are ours, with a server's own words as the only foreign part, short and inert.
+Above: upstream.py, login.py. Below: http_trail.py, http_answers.py, shortage.py. The SDK wraps the same fault in
+different groups of exceptions; the texts here are ours, with a server's own words as the only foreign part, short and
+inert.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The pages of a server's `tools/list` to tool specifications, each tool judged alone.
 
-Above: listed_tools.py. Below: one connection's pages. Everything in a page was written by the server: a malformed
-tool is left out and named, the others are used; endless pages, and those that go in circles, are cut. Other tasks
-have their turn between two tools.
+Above: listed_tools.py, remote_descriptions.py. Below: one connection's pages. Everything in a page was written by the
+server: a malformed tool is left out and named, the others are used; endless pages, and those that go in circles, are
+cut. Other tasks have their turn between two tools.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Full definitions from a server that lists its tools with a line each (the client role of tool_descriptions.py).
 
-Above: listed_tools.py, when a description is asked for, and again after a reconnect. Below: one connection. Reading a
-description is also what makes the server take calls of that tool in its session. Everything in an answer was written
-by the server.
+Above: listed_tools.py, when a description is asked for, and again after a reconnect; calls.py, for a call that the
+server refuses for want of one. Below: one connection. Reading a description is also what makes the server take calls of
+that tool in its session. Everything in an answer was written by the server.
 """
 
 from __future__ import annotations

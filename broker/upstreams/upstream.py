@@ -1,6 +1,6 @@
 """One upstream server: a task that owns its connection, and the way to it for whoever calls its tools.
 
-Above: upstreams.py starts the task; tool_calls.py is the only caller of `call_tool`. Below: readiness.py, calls.py,
+Above: upstreams.py starts the task; callees.py is the only caller of `call_tool`. Below: readiness.py, calls.py,
 listed_tools.py, connection.py. The SDK wants a connection closed by the task that opened it, hence the owner task;
 calls may come from any task.
 """
