@@ -290,17 +290,19 @@ class Broker:
         """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time.
 
         Raises:
-            TypeError: The time is no number of seconds.
-            ValueError: The same for one that is negative or NaN.
+            TypeError: `timeout_seconds` is no number.
+            ValueError: It is negative or NaN.
         """
         return await self.need_servers(self._upstreams.by_name, timeout_seconds)
 
     async def need_servers(self, names: Collection[str], timeout_seconds: float | None = None) -> bool:
-        """Do the same for the servers of these names; a name of none is passed over.
+        """Connect those of these servers that are lazy and wait, as `need_all_servers` does for all.
+
+        A name that no server has is passed over.
 
         Raises:
-            TypeError: The time is no number of seconds.
-            ValueError: The same for one that is negative or NaN.
+            TypeError: `timeout_seconds` is no number.
+            ValueError: It is negative or NaN.
         """
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
@@ -372,8 +374,8 @@ class Broker:
         """Wait until each server is ready or has failed; return whether all were in time.
 
         Raises:
-            TypeError: The time is no number of seconds.
-            ValueError: The same for one that is negative or NaN.
+            TypeError: `timeout_seconds` is no number.
+            ValueError: It is negative or NaN.
         """
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
@@ -483,12 +485,15 @@ class Broker:
         self._recordings.is_shutting_down = True
 
     def requested_runs(self, request: str, within_seconds: float | None = None) -> list[str]:
-        """Return the recorded runs that a client can go on with by repeating its request.
+        """Return the recorded runs that a client can go on with by repeating its request, as the MCP server lets it.
 
-        Details are in `UnfinishedRuns.requested`.
+        Args:
+            request: What tells the request from others, as it was when the runs began.
+            within_seconds: Return only runs that began that recently.
 
         Raises:
-            TypeError: The request is no text, or the time no number of seconds.
+            TypeError: `request` is no text, or `within_seconds` no number.
+            ValueError: `within_seconds` is negative or NaN.
         """
         check_texts(request=request)
         if within_seconds is not None:

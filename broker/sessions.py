@@ -62,7 +62,9 @@ class Session:
     """The descriptions, grants and runs of one client. Made by `Broker.session`; needs no closing.
 
     Attributes:
+        limits: Bounds of runs that are given none.
         surface: The three tools over this session, as `dispatch` uses them.
+        tiers: The tools in four levels of detail.
     """
 
     def __init__(
@@ -82,12 +84,10 @@ class Session:
         self._catalog = shelf.catalog
         self._fetch_rates = shelf.fetch_rates
         self.limits = sandbox.limits
-        """Limits of runs that are given none."""
         self._desk = desk
         self._finder = shelf.finder
         self._recorder = recorder
         self.tiers = shelf.tiers
-        """The tools in four levels of detail."""
         self._disclosure = Disclosure(
             shelf.catalog,
             upstreams,
