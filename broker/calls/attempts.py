@@ -86,35 +86,43 @@ class Attempt:
         call: What is asked for.
         record: Its record in the envelope.
         audit: Where it is recorded; None if nowhere.
-        grant_id: The grant that allows it, if one does.
-        allowance: The decision that allows it.
+        decision: What was decided about it; None until then.
     """
 
     call: PendingCall
     record: CallRecord
     audit: AuditLog | None = None
-    grant_id: str = ""
-    allowance: Allow | None = None
-    _basis: Basis | None = None
+    decision: Allow | Deny | None = None
     _number: int | None = None
     _began: float = field(default_factory=time.monotonic)
+
+    @property
+    def allowance(self) -> Allow | None:
+        """The decision, if it allows the call."""
+        return None if isinstance(self.decision, Deny) else self.decision
+
+    @property
+    def grant_id(self) -> str:
+        """The grant that allows it; empty if none does."""
+        held = None if self.allowance is None else self.allowance.held
+        return "" if held is None else held.id
 
     @property
     def by(self) -> str:
         """What decided it, in words."""
         return "" if self._basis is None else f"{self._basis.kind}: {self._basis.name}"
 
-    def decided(self, decision: Allow | Deny) -> None:
-        """Note the decision, and what decided it."""
-        self.allowance = None if isinstance(decision, Deny) else decision
-        self.record.decision = "denied" if self.allowance is None else "allowed"
-        self._basis = decision.basis
-        held = None if self.allowance is None else self.allowance.held
-        self.grant_id = "" if held is None else held.id
+    @property
+    def _basis(self) -> Basis | None:
+        return None if self.decision is None else self.decision.basis
 
-    def allow(self) -> bool:
+    def decided(self, decision: Allow | Deny) -> None:
+        """Note what was decided."""
+        self.decision = decision
+        self.record.decision = "denied" if isinstance(decision, Deny) else "allowed"
+
+    def write_down(self) -> bool:
         """Record that it is about to be sent; return whether that worked."""
-        self.record.decision = "allowed"
         if self.audit is None:
             return True
         try:
@@ -126,7 +134,7 @@ class Attempt:
         return True
 
     def not_written(self) -> None:
-        """Undo `allow`, because what had to be written together with it could not be."""
+        """Undo `write_down`, because what had to be written together with it could not be."""
         self._number = None
         self.record.decision = "undecided"
 

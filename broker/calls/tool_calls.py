@@ -224,7 +224,7 @@ class ToolCalls:
         pending = attempt.call
         try:
             with self._journal.together():
-                if not attempt.allow():
+                if not attempt.write_down():
                     return callee.refused(call_texts.not_written_down(pending.qualified_name))
                 self._journal.sent(
                     call.id,
