@@ -28,7 +28,7 @@ from referencing import Registry
 
 from broker.calls import check_work
 from broker.calls.alternatives import meant
-from broker.calls.schema_names import Names
+from broker.calls.name_costs import NameCosts
 from broker.calls.unevaluated import evaluated
 from codegen.plain_text import few, literal, one_line
 
@@ -61,14 +61,14 @@ class BoundedValidator:
     def __init__(self, schema: dict[str, Any]) -> None:
         """Take any schema; a fault in the schema shows, if at all, when a value is checked."""
         self._schema = schema
-        self._cost_of_names = Names.of(schema)
+        self._name_costs = NameCosts.of(schema)
 
     def faults(self, value: Any, most: int, unchecked: str | None = None) -> list[str]:
         """Return what is wrong with a JSON value, as `at path: what`; `unchecked` if the check gave up with nothing.
 
         Of one fault, that is the one that matters most; of several, the first, and how many there are besides.
         """
-        check_work.begin(self._cost_of_names)
+        check_work.begin(self._name_costs)
         found: list[ValidationError] = []
         has_seen_all = False
         with _given_up():

@@ -1,6 +1,6 @@
 """Bounds the work of checking one value: steps, levels, and the cost of names in the schema.
 
-Above: bounded_validator.py and unevaluated.py, which take steps for what they do. Below: schema_names.py. A check that
+Above: bounded_validator.py and unevaluated.py, which take steps for what they do. Below: name_costs.py. A check that
 has no steps left gives up with what it has found so far.
 """
 
@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from broker.calls.schema_names import Names
+    from broker.calls.name_costs import NameCosts
 
 STEPS = 50_000
 ITEMS = 8
@@ -25,7 +25,7 @@ _MOST_LEVELS = 120
 """Keywords within keywords. Each takes six calls at most of Python's stack; where that ends, a library panics."""
 
 _steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
-_names: ContextVar[Names] = ContextVar("_names")
+_name_costs: ContextVar[NameCosts] = ContextVar("_name_costs")
 _level: ContextVar[int] = ContextVar("_level", default=0)
 
 
@@ -52,10 +52,10 @@ class Deeper:
         _level.set(self._level)
 
 
-def begin(names: Names) -> None:
-    """Begin a check against a schema with these names."""
+def begin(name_costs: NameCosts) -> None:
+    """Begin a check against a schema whose names cost so much."""
     _steps_left.set(STEPS)
-    _names.set(names)
+    _name_costs.set(name_costs)
     _level.set(0)
 
 
@@ -103,7 +103,7 @@ def take_lookup(reference: Any) -> None:
     if reference == "#" or reference.startswith("#/"):
         take_at_once(reference.count("/") // _POINTER_PARTS + len(reference) // _POINTER_CHARACTERS)
     else:
-        take_at_once(_names.get().lookup)
+        take_at_once(_name_costs.get().lookup)
 
 
 def take_joining() -> None:
@@ -112,4 +112,4 @@ def take_joining() -> None:
     Raises:
         UnfinishedError: There are too few left.
     """
-    take_at_once(_names.get().joining)
+    take_at_once(_name_costs.get().joining)

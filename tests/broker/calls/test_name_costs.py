@@ -6,7 +6,7 @@ import pytest
 
 from broker.calls.check_work import STEPS
 from broker.calls.json_schema import first_fault
-from broker.calls.schema_names import Names
+from broker.calls.name_costs import NameCosts
 
 MANY = {f"d{index}": {"type": "string"} for index in range(20_000)}
 LONG = "http://x/" + "a/" * 400_000
@@ -25,11 +25,11 @@ def test_a_schema_of_costly_keywords_does_not_keep_the_check(schema):
 
 
 def test_names_cost_by_their_length_and_the_size_of_the_schema():
-    few = Names.of({"$id": "http://x/s", "properties": {"a": {"$id": "a"}}})
+    few = NameCosts.of({"$id": "http://x/s", "properties": {"a": {"$id": "a"}}})
     assert few.joining == 0
     assert few.lookup < STEPS / 1_000
-    assert Names.of({"$id": LONG}).joining > few.joining
-    assert Names.of(MANY).lookup * 100 > STEPS
+    assert NameCosts.of({"$id": LONG}).joining > few.joining
+    assert NameCosts.of(MANY).lookup * 100 > STEPS
 
 
 def test_a_schema_with_identifiers_anchors_and_unevaluated_members_is_checked():
