@@ -25,14 +25,14 @@ _FUNCTION = re.compile(r"\.(\w+)")
 
 
 def plain_references(
-    text: str, namespaces: Container[str], is_tool: Callable[[str, str], bool]
+    text: str, namespaces: Container[str], is_described: Callable[[str, str], bool]
 ) -> tuple[Reference, ...] | None:
-    """Return what a script names, in order of appearance; None if it has to be read in a guest.
+    """Return what a script names, in order; None if a guest has to read it, as where a tool is not described.
 
     Args:
         text: The script, with its ASCII names written as Python reads them.
         namespaces: The names of servers in scripts.
-        is_tool: Tells whether a namespace has a tool of this name.
+        is_described: Tells whether a namespace has a described tool of this name.
     """
     if len(text) > MOST_CHARACTERS or "\\\n" in text:
         return None
@@ -53,7 +53,7 @@ def plain_references(
             is_imported = other_import and "\n" not in text[other_import : word.start()]
             if function is None or is_imported or text[word.start() - 1 : word.start()] == ".":
                 return None
-            if not is_tool(word[0], function[1]):
+            if not is_described(word[0], function[1]):
                 return None
             named.setdefault((word[0], function[1]), word.start())
     unused = imported.keys() - {namespace for namespace, _ in named}
