@@ -129,7 +129,7 @@ def showable(block: Any) -> dict[str, Any] | None:
 def is_whole(block: dict[str, Any]) -> bool:
     """Tell whether a block is what it says: a client that hands a broken image to its model may never get rid of it."""
     data = base64_of(block)
-    return _MIME_TYPE.fullmatch(mime_type_of(block)) is not None and (data is None or decodes(data))
+    return _MIME_TYPE.fullmatch(_mime_type_of(block)) is not None and (data is None or decodes(data))
 
 
 def decodes(data: str) -> bool:
@@ -148,7 +148,7 @@ def base64_of(block: dict[str, Any]) -> str | None:
     return data if isinstance(data, str) else None
 
 
-def mime_type_of(block: dict[str, Any]) -> str:
+def _mime_type_of(block: dict[str, Any]) -> str:
     """Return the type of a block; a resource without one is plain bytes or text."""
     resource = block.get("resource")
     if isinstance(resource, dict):

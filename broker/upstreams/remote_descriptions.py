@@ -127,7 +127,7 @@ class RemoteDescriptions:
         try:
             # The tools are still to be of use in the time that there is for a connection.
             with anyio.fail_after(self._settings.connect_timeout_seconds / 2):
-                uri = await listed_uri(connection, self._settings.max_pages)
+                uri = await _listed_uri(connection, self._settings.max_pages)
             self._is_spoken, self._uri = uri is not None, uri or RESOURCE_URI
         except (MCPError, RuntimeError, ValueError, TimeoutError) as error:
             is_unknown = isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND
@@ -221,7 +221,7 @@ class _NotListedError(ValueError):
     """A server's resources could not be listed to their end; the text says why."""
 
 
-async def listed_uri(connection: Connection, max_pages: int) -> str | None:
+async def _listed_uri(connection: Connection, max_pages: int) -> str | None:
     """Return the URI at which a server lists `tool_descriptions`, if it does. Malformed entries are passed over.
 
     Raises:
@@ -311,7 +311,7 @@ async def _taken(send: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any
     try:
         result = await send()
     except MCPError as error:
-        if not error_wants_description(error):
+        if not _error_wants_description(error):
             raise
         raise NotTakenError(error_message(error.error.data) or error.error.message) from None
     if wants_description(result):
@@ -332,7 +332,7 @@ def _said(answer: dict[str, Any]) -> list[Any]:
     return [answer.get("structuredContent"), *(_decoded(b.get("text")) for b in blocks if isinstance(b, dict))]
 
 
-def error_wants_description(error: MCPError) -> bool:
+def _error_wants_description(error: MCPError) -> bool:
     """Tell the same of a JSON-RPC error."""
     return error_code(error.error.data) == DESCRIPTION_REQUIRED
 
