@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
+import anyio.abc
 import httpx2
 import mcp.types as t
 from mcp import ClientSession, MCPError
@@ -23,6 +24,7 @@ from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from broker.callbacks import failing_alone
+from broker.logging import logger
 from broker.upstreams.child_calls import ChildDispatcher
 from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.http_client import HttpClient
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 InProcessServer: TypeAlias = "Server[Any] | MCPServer"
 
 _IDLE_CONNECTIONS = 20
+
+_LIFESPAN_END_SECONDS = 30.0
+"""How long the end of a lifespan may take: it may have much to close."""
 
 _GOODBYE_SECONDS = 2.0
 """How long the end of a connection waits for a server behind HTTP to take note of it."""
@@ -141,8 +146,7 @@ async def _open(
         server = target._lowlevel_server if isinstance(target, MCPServer) else target  # noqa: SLF001
         if mode == "legacy":
             return JSONRPCDispatcher(*await stack.enter_async_context(_memory_streams(server)))
-        with failing_alone():
-            state = await stack.enter_async_context(server.lifespan(server))
+        state = await stack.enter_async_context(_lifespan(server))
         return (
             PlainToolsDispatcher(target, state) if isinstance(target, MCPServer) else InProcessDispatcher(server, state)
         )
@@ -150,6 +154,30 @@ async def _open(
         streams = stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
         return ChildDispatcher(*await stack.enter_async_context(streams))
     return JSONRPCDispatcher(*watched(await _http_streams(stack, target, connection), connection.trail, connection.end))
+
+
+@asynccontextmanager
+async def _lifespan(server: Server[Any]) -> AsyncIterator[Any]:
+    """Hold a server's lifespan; it is told that the block has ended, also where that was cancelled."""
+    over = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        state = await tasks.start(_hold_lifespan, server, over)
+        try:
+            yield state
+        finally:
+            over.set()
+
+
+async def _hold_lifespan(server: Server[Any], over: anyio.Event, *, task_status: anyio.abc.TaskStatus[Any]) -> None:
+    """Be in a lifespan until it is over, in a task of its own: cancelled, it could not close what it has opened."""
+    with anyio.CancelScope() as scope, failing_alone():
+        async with server.lifespan(server) as state:
+            scope.shield = True
+            task_status.started(state)
+            await over.wait()
+            scope.deadline = anyio.current_time() + _LIFESPAN_END_SECONDS
+    if scope.cancelled_caught:
+        logger().warning("a lifespan was cut off at its end", server=server.name)
 
 
 async def _http_streams(stack: AsyncExitStack, config: ServerConfig, connection: Connection) -> TransportStreams:

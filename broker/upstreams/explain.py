@@ -86,6 +86,19 @@ def explain(
     )
 
 
+def explain_own(
+    settings: ServerConfig, connection: Connection, error: Exception | None, *, timed_out: bool
+) -> Explanation:
+    """Do the same for a server of this process. What its code raised is in the log."""
+    if timed_out:
+        late = f"it did not become ready within {settings.connect_timeout_seconds:g} s"
+        return Explanation(late, "See what its lifespan waits for.")
+    causes = list(_causes(error)) if error is not None else []
+    reply = next((str(cause).rstrip(".") for cause in causes if isinstance(cause, ReplyError)), None)
+    problem = connection.reason or reply or _unforeseen(causes, connection.redact)
+    return Explanation(problem, "The log has the traceback.")
+
+
 def unreachable(error: BaseException | None) -> Explanation | None:
     """Put into words why a server cannot be reached over HTTP; None if something else went wrong."""
     causes = _causes(error) if error is not None else ()

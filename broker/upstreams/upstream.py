@@ -21,7 +21,7 @@ from broker.upstreams.back_off import BackOff
 from broker.upstreams.calls import Calls
 from broker.upstreams.connecting import InProcessServer, connect
 from broker.upstreams.connection import Connection
-from broker.upstreams.explain import explain
+from broker.upstreams.explain import explain, explain_own
 from broker.upstreams.listed_tools import ListedTools
 from broker.upstreams.readiness import Readiness
 from broker.upstreams.server_config import ServerConfig
@@ -192,10 +192,15 @@ class Upstream:
                     await self._serve(connection)
             except* Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
                 error = caught  # on trio it may come together with a cancellation, which goes on
+                if not isinstance(self._target, ServerConfig):
+                    logger().exception("a server of this program failed", server=self.name)
             finally:
                 self._lose_connection()
         timed_out = scope.cancelled_caught and not ready
-        explanation = explain(self.name, self.settings, connection, error, timed_out=timed_out)
+        if isinstance(self._target, ServerConfig):
+            explanation = explain(self.name, self.settings, connection, error, timed_out=timed_out)
+        else:
+            explanation = explain_own(self.settings, connection, error, timed_out=timed_out)
         explanation = replace(explanation, problem=self._redact(explanation.problem))
         self._protocol_version = None
         if self._readiness.is_wanted:
