@@ -138,7 +138,7 @@ class Broker:
             check_embedder(embedder)
         check_asked(ranker=ranker, sampler=sampler)
         check_servers(servers or {})
-        # A server object wins over a config entry of its name: the host asked for it.
+        # A server object wins over a config entry of its name: the embedding program asked for it.
         targets = {**config.servers, **(servers or {})}
         if problems := name_problems(targets):
             raise ConfigError("servers", problems)

@@ -1,8 +1,8 @@
 """The broker's own log: quiet until somebody wants it, never on stdout.
 
-Above: every module that logs. Below: structlog. A program that configures structlog (the command line does)
-gets the events through it; otherwise they go to the standard library's logger `codemode`, where an embedding
-host may listen. Events hold names, counts and sentences of ours; never arguments, results or script output.
+Above: every module that logs. Below: structlog. A program that configures structlog (the command line does) gets the
+events through it; otherwise they go to the standard library's logger `codemode`, where an embedding program may listen.
+Events hold names, counts and sentences of ours; never arguments, results or script output.
 """
 
 from __future__ import annotations

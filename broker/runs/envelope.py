@@ -38,7 +38,7 @@ class ExecutionError(BaseModel):
 class StoppedBy(BaseModel):
     """The limit that ended a script, and what was allowed, in the limit's unit.
 
-    `shutdown` is the host's own end, with the seconds that the script had run.
+    `shutdown` is no limit: the run was stopped from outside, after so many seconds.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -1,7 +1,7 @@
 """Tools by what they mean: vectors of an embedding model, kept by digest.
 
-Above: tool_search.py. Below: an `Embedder`, which the host gives, and NumPy (the extra `embeddings`). A tool is
-embedded once for each definition; what was embedded may be kept in a file and survive the process.
+Above: tool_search.py. Below: an `Embedder`, which the embedding program gives, and NumPy (the extra `embeddings`). A
+tool is embedded once for each definition; what was embedded may be kept in a file and survive the process.
 """
 
 from __future__ import annotations

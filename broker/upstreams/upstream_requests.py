@@ -1,4 +1,4 @@
-"""What a server asks while a call of its tool is open: of a person, or of the host's model. All else is refused.
+"""What a server asks while a call of its tool is open, of a person or of a model. All else is refused.
 
 Above: upstream.py, which has one for each server; tool_calls.py says for each call who can be asked. Below:
 form_reading.py. Until 2025-11-25 a server sends requests of its own, and does not say for which call: they are answered

@@ -1,7 +1,7 @@
 """Replay without servers: the script runs again on the recorded answers, and every step is compared.
 
-Above: the command line, hosts. Below: recording.py, the sandbox. Calls are matched by their identity in the run, which
-is their place in it, never by their arguments. The first step that comes out differently ends the replay.
+Above: the command line, broker.py. Below: recording.py, the sandbox. Calls are matched by their identity in the run,
+which is their place in it, never by their arguments. The first step that comes out differently ends the replay.
 """
 
 from __future__ import annotations
