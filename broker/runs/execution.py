@@ -205,7 +205,7 @@ class Execution:
             stdout=self.redact(ended.stdout),
             stderr=conditions.warned + self.redact(ended.stderr),
             usage=ended.usage,
-            blocks=calls.blocks,
+            blocks=calls.functions.blocks,
             question=desk.question if isinstance(ended.outcome, Parked) else None,
         )
         return envelope.model_copy(update={"alike_calls": calls.tools.alike})
@@ -222,7 +222,7 @@ class Execution:
             blocks=blocks,
             extractor=watching.extractor or self.extractor,
         )
-        calls = RunCalls(tools=tools, functions=ScriptFunctions(blocks), blocks=blocks, known=watching.known_answers)
+        calls = RunCalls(tools=tools, functions=ScriptFunctions(blocks), known=watching.known_answers)
         if isinstance(recorded, ResumedRun):
             give_back(recorded.before, desk, recorded.journal)
             calls.restore(recorded.before, desk, disclosure.upstreams)

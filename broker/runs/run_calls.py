@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from broker.authorization.run_desk import RunDesk
-    from broker.calls.content_blocks import ContentBlocks
     from broker.calls.script_functions import ScriptFunctions
     from broker.calls.tool_calls import ToolCalls
     from broker.recordings.recording import Recording
@@ -31,13 +30,11 @@ class RunCalls:
     Attributes:
         tools: Answers those of tools and of `extract`.
         functions: Answers those of what concerns the run alone.
-        blocks: What results held that is no data, and what was displayed of it.
         known: Asked first about every call; what it answers is neither judged nor sent, and counts in the flows.
     """
 
     tools: ToolCalls
     functions: ScriptFunctions
-    blocks: ContentBlocks
     known: Callable[[Call], Completion | None] | None = None
 
     async def answer(self, call: Call) -> Completion | None:
