@@ -37,6 +37,20 @@ MOST_KEPT = 1_000
 
 @dataclass(slots=True, eq=False)
 class _Live:
+    """A run of this process that nobody may be waiting for.
+
+    Attributes:
+        run: Its id; empty before its first question.
+        shown: The id of the last question with which somebody was told that it is parked.
+        calls: Those that have ended.
+        printed: What it has printed, with the stream.
+        parked: How it was parked last, where it is recorded; None while it waits in memory.
+        result: How it ended.
+        error: What it raised instead.
+        woken: Set when there may be something new for whoever waits.
+        scope: Ends it.
+    """
+
     run: str = ""
     shown: str = ""
     calls: list[CallRecord] = field(default_factory=list)

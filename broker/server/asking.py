@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from broker.server.way_to_client import Request
 
-    Answer: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
+    Answering: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
 
 MOST_KEPT = 1_000
 """Runs that wait for a client to come back; of whoever has the most the oldest is dropped, which refuses its calls."""
@@ -65,7 +65,7 @@ class Asking:
         self,
         ctx: ServerRequestContext[Any, Any],
         params: t.CallToolRequestParams,
-        answer: Answer,
+        answer: Answering,
     ) -> t.CallToolResult | t.InputRequiredResult:
         """Answer a request, or go on with the one that it repeats; `answer` is given the recorded run to go on with.
 
@@ -93,7 +93,7 @@ class Asking:
         """Return the recorded run that a repeated request goes on with: of equal requests each with its own."""
         return min(self._find(request, within_seconds), key=self._claimed.count, default=None)
 
-    def _claim(self, run: str | None, answer: Answer) -> Callable[[], Awaitable[t.CallToolResult]]:
+    def _claim(self, run: str | None, answer: Answering) -> Callable[[], Awaitable[t.CallToolResult]]:
         """Return what answers a request; until it has, equal requests go on with other runs, if there are any."""
         self._claimed.append(run)
 
@@ -106,7 +106,7 @@ class Asking:
         return answered
 
     async def _go_on(
-        self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answer
+        self, ctx: ServerRequestContext[Any, Any], params: t.CallToolRequestParams, answer: Answering
     ) -> t.CallToolResult | t.InputRequiredResult:
         (state, _, question), identity = (params.request_state or "").partition("."), _identity(ctx, params)
         if not _QUESTION.fullmatch(question):
@@ -182,8 +182,9 @@ class _Kept:
         state: What the client passes to go on with it, with the question after a dot; hard to guess.
         run: The recorded run that it goes on with.
         asked: What the client has been asked, or is about to be.
-        used_at: When the client was last given something, on the event loop's clock.
+        used_at: When the client was last given a question, on the event loop's clock.
         over_at: When it was answered, on the event loop's clock; None as long as it is not.
+        scope: Ends the answering.
     """
 
     principal: str
@@ -193,12 +194,12 @@ class _Kept:
     run: str | None = None
     asked: _Asked | None = None
     used_at: float = 0.0
+    over_at: float | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _result: t.CallToolResult | None = None
     _error: Exception | None = None
     _news: anyio.Event = field(default_factory=anyio.Event)
     _turn: anyio.Lock = field(default_factory=anyio.Lock)
-    over_at: float | None = None
 
     @property
     def is_busy(self) -> bool:

@@ -35,6 +35,16 @@ TEMPLATE = "resource:///runs/{run_id}/output{?offset}"
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
+    """The output of one run, as a claim of its owner on the room.
+
+    Attributes:
+        principal: Who may read it.
+        used_at: Its place in the order in which outputs came.
+        text: The output.
+        page_tokens: How many tokens a page of it has.
+        is_busy: Whether it is the one that comes in: it counts as its owner's, and does not give way.
+    """
+
     principal: str
     used_at: int
     text: str
