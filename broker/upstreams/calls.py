@@ -26,7 +26,7 @@ from broker.errors import (
 )
 from broker.logging import logger
 from broker.texts import call_texts
-from broker.upstreams.child_messages import TOO_LARGE
+from broker.upstreams.child_messages import SIZE_REASONS
 from broker.upstreams.connection import AnswerLostError, NotExecutedError
 from broker.upstreams.http_answers import UNREACHED
 from broker.upstreams.http_trail import SESSION_OVER
@@ -159,6 +159,5 @@ class Calls:
         return ToolRejectedError(self._server, error.code, self._redact(error.message))
 
     def _unknown_outcome(self, reason: str) -> OutcomeUnknownError:
-        return OutcomeUnknownError(
-            self._server, call_texts.lost_answer(self._server, self._redact(reason), is_too_large=reason in TOO_LARGE)
-        )
+        said = call_texts.lost_answer(self._server, self._redact(reason), is_too_large=reason in SIZE_REASONS)
+        return OutcomeUnknownError(self._server, said)

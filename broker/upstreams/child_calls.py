@@ -18,7 +18,7 @@ from mcp.shared.transport_context import TransportContext
 from pydantic_core import to_json
 
 from broker.tracing import is_in_span
-from broker.upstreams.child_messages import Answer
+from broker.upstreams.child_messages import AwaitedAnswer
 from sandbox.pace import PACE
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
             if self._is_over:  # while the pipe took nothing more
                 raise _closed()
             # Not before, so that the child computes meanwhile; nothing is read as long as this task goes on.
-            answer = self._answers[number] = Answer()
+            answer = self._answers[number] = AwaitedAnswer()
             await self._arrival(answer, number)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise _closed() from None
@@ -85,7 +85,7 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
             raise _closed()
         return answer.result
 
-    async def _arrival(self, answer: Answer, number: int) -> None:
+    async def _arrival(self, answer: AwaitedAnswer, number: int) -> None:
         """Wait for the answer to a request that was sent."""
         try:
             await answer.arrived.wait()

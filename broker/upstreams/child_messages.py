@@ -48,7 +48,7 @@ VALUES = 700_000
 
 OVER_BOUND = f"it sent a message over our bound of {LINE_BYTES} bytes"
 MANY_VALUES = f"it sent a message of more than {VALUES} values"
-TOO_LARGE = frozenset({OVER_BOUND, MANY_VALUES})
+SIZE_REASONS = frozenset({OVER_BOUND, MANY_VALUES})
 """Why an answer is lost that the next call gets as well."""
 
 REQUESTS = 1_000
@@ -104,7 +104,7 @@ class Reading(Stream, ABC):
 
 
 @dataclass(slots=True, eq=False)
-class Answer:
+class AwaitedAnswer:
     """The answer to a request that is not the SDK's.
 
     Attributes:
@@ -129,7 +129,7 @@ class Incoming(Reading):
         """Report the end of the connection, with its reason, to the child."""
         self._child = child
         self._stdout = stdout
-        self.answers: dict[RequestId, Answer] = {}
+        self.answers: dict[RequestId, AwaitedAnswer] = {}
         self._lines: deque[bytes] = deque()
         self._unended = bytearray()
 
