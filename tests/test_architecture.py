@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,17 @@ def test_every_module_that_a_docstring_names_is_there():
         if not any(one.endswith(f"/{name}") for one in paths)
     }
     assert gone == set()
+
+
+@pytest.mark.parametrize(
+    "room",
+    [
+        *("codegen", "codegen/schemas", "codegen/stubs", "codegen/checking", "sandbox", "broker", "broker/upstreams"),
+        *("broker/tools", "broker/disclosure", "broker/runs", "broker/calls", "broker/authorization"),
+    ],
+)
+def test_the_map_has_every_module_of_a_room_that_it_shows_in_detail(room):
+    named = re.findall(r"`[\w/]*?([\w*]+\.py)`", (ROOT / "docs" / "architecture.md").read_text())
+    modules = {path.name for path in (ROOT / room).glob("*.py")} - {"__init__.py"}
+    assert modules
+    assert {name for name in modules if not any(fnmatch(name, pattern) for pattern in named)} == set()
