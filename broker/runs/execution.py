@@ -132,7 +132,7 @@ class Execution:
     @traced_run
     async def resume(
         self,
-        name: str,
+        run_id: str,
         watching: Watching,
         *,
         policy: UnknownOutcome = "fail",
@@ -150,7 +150,7 @@ class Execution:
             SandboxError: The sandbox cannot be opened.
         """
         sandbox = await self.preparation.sandbox.opened()
-        found = self.recorder.resumable(name, sandbox.image_digest)
+        found = self.recorder.resumable(run_id, sandbox.image_digest)
         await self.preparation.disclosure.need({tool.server for tool in found.begun.tools})
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
