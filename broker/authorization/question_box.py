@@ -115,9 +115,10 @@ class QuestionBox:
         """Answer a question; tell whether it was still open.
 
         Raises:
-            TypeError: As of `OpenQuestion.reply`.
-            RuntimeError: The same.
+            TypeError: As of `OpenQuestion.reply`; also where `question_id` is no text.
+            RuntimeError: As of `OpenQuestion.reply`.
         """
+        check_texts(question_id=question_id)
         asked = self._open.get(question_id)
         return asked is not None and asked.reply(answers)
 

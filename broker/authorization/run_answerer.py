@@ -90,6 +90,9 @@ class RunAnswerer:
                     reply = await fill(form) if callable(fill) else None
                     if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
                         return reply
+                    if not isinstance(reply, FormReply):
+                        kind = type(reply).__name__
+                        logger().error("an answerer fills a form with a FormReply; this one did not", returned=kind)
         except Exception:  # noqa: BLE001  # as of questions
             logger().exception("the answerer failed")
         return FormReply("cancel")

@@ -141,6 +141,21 @@ async def test_whoever_fills_in_forms_for_the_program_fails_alone(opened, go_wro
     assert (kind, "cancel" in said) == ("ToolError", True), said
 
 
+async def test_whoever_fills_in_a_form_with_something_else_finds_that_in_the_log(caplog):
+    class Answerer:
+        async def answer(self, question):
+            return [Verdict(group.indices, allow=True) for group in question.groups]
+
+        async def fill(self, _form):
+            return {"reason": "not a FormReply"}
+
+    with anyio.fail_after(60):
+        async with Broker(servers=servers(anyio.sleep_forever)) as broker:
+            kind, said = await raised_by(broker.session(answerer=Answerer()), "files.asked()")
+    assert (kind, "cancel" in said) == ("ToolError", True), said
+    assert "an answerer fills a form with a FormReply; this one did not' returned='dict'" in caplog.text
+
+
 async def test_a_ranker_of_the_program_fails_alone(go_wrong):
     async def ranker(_query, _candidates):
         return await go_wrong()

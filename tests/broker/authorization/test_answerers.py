@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import httpx2
@@ -99,6 +99,8 @@ async def test_what_is_no_list_of_answers_is_refused_and_the_question_stays_open
         [asked] = box.open
         with pytest.raises(TypeError, match="is answered by a list of Grant, Denial and Verdict, not by "):
             box.reply(asked.id, given)
+        with pytest.raises(TypeError, match="question_id is text, not a OpenQuestion"):
+            box.reply(cast("str", asked), [])
         assert box.open == (asked,)
         assert box.reply(asked.id, [Verdict((0, 1, 2), allow=True)])
         await session.wait_for(parked.run_id)
