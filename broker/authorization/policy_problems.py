@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from broker.config.value_faults import words_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
 _ITEMS = {"rules": "rule", "quotas": "quota", "flows": "flow"}
+_TESTS = ("equals", "in", "glob", "path", "min", "max", "present", "each", "any", "keys")
+_ALIKE = 0.65
+"""How similar a name must be to be meant: `decision` is not `sessions`."""
 
 
 def policy_problems(error: ValidationError, document: Any, model: type[BaseModel]) -> Iterator[str]:
@@ -61,7 +64,7 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
         case "impossible":
             return fault["msg"]
         case "extra_forbidden":
-            return f"is unknown{_nearest(str(fault['loc'][-1]), model)}"
+            return f"is unknown{_nearest(fault['loc'], model)}"
         case "too_short":
             return "is empty; an empty list matches nothing"
         case "model_type" if fault["ctx"]["class_name"] == "ArgumentTest":
@@ -70,17 +73,20 @@ def _sentence(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
             return words_for(fault)
 
 
-def _nearest(key: str, model: type[BaseModel] | None) -> str:
-    fields = _all_fields(model)
-    near = difflib.get_close_matches(key, sorted(fields), n=1)
-    known = f"; known are {', '.join(sorted(fields))}" if model is None else ""
-    return f"; did you mean {near[0]!r}?" if near else known
+def _nearest(location: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
+    fields = sorted(_fields_at(location, model))
+    near = difflib.get_close_matches(str(location[-1]), fields, n=1, cutoff=_ALIKE)
+    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(fields)}"
 
 
-def _all_fields(model: type[BaseModel] | None) -> set[str]:
-    """Return the names of all fields of a section and of what it is made of."""
-    if model is None:
-        return {"equals", "in", "glob", "path", "min", "max", "present", "each", "any", "keys"}
-    schema = model.model_json_schema(by_alias=True)
-    objects = [schema, *schema.get("$defs", {}).values()]
-    return {name for one in objects for name in one.get("properties", {})}
+def _fields_at(location: tuple[int | str, ...], model: type[BaseModel] | None) -> Collection[str]:
+    """Return the names of the fields that may stand where one is unknown."""
+    schema = {} if model is None else model.model_json_schema(by_alias=True)
+    match location:
+        case (str(),) if model is not None:
+            return list(schema["properties"])
+        case (str(items), int(), str()) if items in _ITEMS:
+            return list(schema["$defs"][_ITEMS[items].capitalize()]["properties"])
+        case ("rules", int(), "annotations", str()):
+            return list(schema["$defs"]["Hints"]["properties"])
+    return _TESTS

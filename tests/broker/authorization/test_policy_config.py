@@ -113,6 +113,18 @@ FAULTS = {
     "no list": ({"rules": {"tools": "*"}}, "rules: must be a list"),
     "no object": ([], "must be a JSON object"),
     "a misspelt section": ({"rule": []}, "rule: is unknown; did you mean 'rules'?"),
+    "a section of another program": (
+        {"on": 1},
+        "on: is unknown; known are answer_timeout_seconds, flow_memory, flows, labels, model_labels, quotas, rules",
+    ),
+    "a field of another program": (
+        {"flows": [{"from": "private", "to": "egress", "effect": "ask", "decision": "deny"}]},
+        "flow 1: decision: is unknown; known are effect, from, reason, to",
+    ),
+    "a hint that no server gives": (
+        {"rules": [{"tools": "*", "effect": "deny", "annotations": {"safe": True}}]},
+        "rule 1: annotations: safe: is unknown; known are destructive, idempotent, open_world, read_only",
+    ),
     "for ever": ({"answer_timeout_seconds": 1e9}, "answer_timeout_seconds: must be less than or equal to 604800"),
 }
 
