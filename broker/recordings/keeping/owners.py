@@ -54,6 +54,11 @@ class Owner:
             self._file = None
 
 
+def is_of_this_process(name: str) -> bool:
+    """Tell whether an owner is of this process, perhaps of another broker in it."""
+    return name.partition("-")[0] == str(os.getpid())
+
+
 def lives(folder: Path | None, name: str) -> bool:
     """Tell whether the process of that name, another one than this, has not ended."""
     if folder is None or not name or not {"/", "\0"}.isdisjoint(name):

@@ -16,7 +16,7 @@ from broker.errors import RecordingError, StoreError
 from broker.recordings.events import State
 from broker.recordings.keeping.content import RecordedContent
 from broker.recordings.keeping.entries import SELECT, SHUTDOWN, read_entry, seen_by
-from broker.recordings.keeping.owners import Owner, lives
+from broker.recordings.keeping.owners import Owner, is_of_this_process, lives
 from broker.recordings.keeping.tables import TABLES
 from broker.recordings.settings import RecordingSettings
 from broker.store_files import user_store
@@ -257,7 +257,7 @@ class Recordings:
         self._settle_cut_off()
         entry = self.find(name, principal)
         if not entry.is_open:
-            where = "another process" if self.runs_elsewhere(entry) else "this process"
+            where = "this process" if is_of_this_process(entry.owner) else "another process"
             said = f"runs in {where}" if entry.state == "running" else f"has ended: {entry.state}"
             raise RecordingError(f"{entry.run_id} {said}, so there is nothing to resume.")
         return entry

@@ -50,7 +50,9 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
     answers = RecordedAnswers(recording)
 
     async def answer(call: Call) -> Completion:
-        message = f"{call.function} is not answered by the recording with these arguments; --live would send it."
+        message = (
+            f"{call.function} is not answered by the recording with these arguments; `codemode replay --live` would send it."
+        )
         return answers.take(call) or Failed("ToolUnavailableError", message)
 
     begun = recording.begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 
 import anyio
@@ -152,14 +153,36 @@ async def test_what_a_tool_answered_that_is_gone_is_still_private(run, resume, c
     assert calls == []
 
 
-async def test_only_one_process_resumes_a_run(run, resume, cut, store):
+async def test_only_one_broker_resumes_a_run(run, resume, cut, store):
     result = await run(SCRIPT)
     entry = cut(2)
     with Recordings(store, RecordingSettings()) as other:
         other.claim(entry.run_id)
-        with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
+        with pytest.raises(RecordingError, match="runs in this process, so there is nothing to resume"):
             await resume(result.run_id)
     assert (await resume(result.run_id)).value == result.value
+
+
+async def test_a_run_that_another_process_goes_on_with_is_said_to_run_there(run, cut, recordings, store):
+    await run(SCRIPT)
+    entry = cut(2)
+    other = """
+import sys
+from pathlib import Path
+from broker import Store
+from broker.recordings.keeping.recordings import Recordings
+from broker.recordings.settings import RecordingSettings
+Recordings(Store(Path(sys.argv[1])), RecordingSettings()).claim(sys.argv[2])
+print("claimed", flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", other, str(store.path), entry.run_id]
+    async with await anyio.open_process(command, stderr=None) as process:
+        assert process.stdout is not None
+        assert (await process.stdout.receive()).startswith(b"claimed")
+        with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
+            recordings.find_open(entry.run_id)
+        process.kill()
 
 
 async def test_of_two_that_found_a_run_open_one_takes_it_up(run, cut, recordings, store):
@@ -168,7 +191,7 @@ async def test_of_two_that_found_a_run_open_one_takes_it_up(run, cut, recordings
     with Recordings(store, RecordingSettings()) as other:
         assert recordings.find_open(entry.run_id) == other.find_open(entry.run_id)
         assert other.claim(entry.run_id).state == "interrupted"
-        with pytest.raises(RecordingError, match="runs in another process, so there is nothing to resume"):
+        with pytest.raises(RecordingError, match="runs in this process, so there is nothing to resume"):
             recordings.claim(entry.run_id)
 
 
