@@ -24,6 +24,8 @@ def read_named(path: Path, most: int) -> bytes:
     Raises:
         OSError: It cannot be read, or is a pipe of which nothing comes.
     """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "its name has a NUL character")
     data = bytearray()
     with open(path, "rb", buffering=0, opener=_without_waiting) as file:  # a Path has no opener
         while len(data) < most and (piece := file.read(min(_PIECE_BYTES, most - len(data)))):

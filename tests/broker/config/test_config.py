@@ -529,6 +529,8 @@ def test_secrets_are_known_of_a_config_that_a_program_makes():
 def test_a_missing_file_and_a_folder_are_named(tmp_path):
     with pytest.raises(ConfigError, match="there is no such file"):
         Config.load(tmp_path / "none.json")
+    with pytest.raises(ConfigError, match="cannot be read: its name has a NUL character"):
+        Config.load("mcp.json\0")
     with pytest.raises(ConfigError, match="is a directory; name the file in it"):
         Config.load(tmp_path)
 
