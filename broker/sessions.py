@@ -312,7 +312,8 @@ class Session:
             describe_references: Describe the tools that the script names instead of refusing to start it.
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
-            stop: Cancelling it stops the script; the result then says so, with what was printed and called.
+            stop: Cancelling it stops the script; the result then says so, with what was printed and called. A new scope
+                for each run.
             park: Return as soon as there is a question, with outcome `parked`; `wait_for` has what follows. The
                 session's answerer must be a `QuestionBox`.
             extractor: The model that this run asks instead of the session's.
@@ -326,7 +327,8 @@ class Session:
                 `extractor` no function, or `filename` no text.
             StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
-            SandboxError: The sandbox cannot be opened, or fails where nothing is recorded.
+            SandboxError: The sandbox cannot be opened, or fails where nothing is recorded, as when it is closed.
+            RuntimeError: The broker is not open, or is open on another event loop; or `stop` was used before.
         """
         check_script(script)
         check_limits(limits)
@@ -469,6 +471,7 @@ class Session:
 
         Raises:
             TypeError: As of `execute_code`; also where `name` is no text.
+            RuntimeError: The broker is not open, or is open on another event loop.
         """
         check_texts(name=name)
         return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
