@@ -50,10 +50,8 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
     answers = RecordedAnswers(recording)
 
     async def answer(call: Call) -> Completion:
-        message = (
-            f"{call.function} is not answered by the recording with these arguments; `codemode replay --live` would send it."
-        )
-        return answers.take(call) or Failed("ToolUnavailableError", message)
+        lacks = f"{call.function} is not answered by the recording with these arguments"
+        return answers.take(call) or Failed("ToolUnavailableError", f"{lacks}; `codemode replay --live` would send it.")
 
     begun = recording.begun
     with Store() as store, Recordings(store) as recordings:
