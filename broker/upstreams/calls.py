@@ -26,10 +26,10 @@ from broker.errors import (
 )
 from broker.logging import logger
 from broker.texts import call_texts
-from broker.upstreams.child_messages import SIZE_REASONS
 from broker.upstreams.connection import AnswerLostError, NotExecutedError
 from broker.upstreams.http_answers import UNREACHED
 from broker.upstreams.http_trail import SESSION_OVER
+from broker.upstreams.message_bounds import SIZE_REASONS
 from broker.upstreams.progress import Progress
 from broker.upstreams.remote_descriptions import NotTakenError
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests

@@ -1,19 +1,18 @@
 """The messages of a child process as the SDK reads and writes them: JSON-RPC lines, bounded.
 
-Above: stdio.py, child_calls.py; servers behind HTTP have the same bounds. Below: the child's pipes. The SDK's
-dispatcher reads and writes these streams in the tasks that it has anyway: no task and no queue stands between it and
-the pipes. Everything read here was written by the server.
+Above: stdio.py, child_calls.py. Below: the child's pipes, message_bounds.py. The SDK's dispatcher reads and writes
+these streams in the tasks that it has anyway: no task and no queue stands between it and the pipes. Everything read
+here was written by the server.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -29,78 +28,22 @@ from mcp.types.jsonrpc import (
 from pydantic_core import from_json
 
 from broker.collector import collector_at_rest
+from broker.upstreams.message_bounds import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, REQUESTS, VALUES
+from broker.upstreams.sdk_streams import ReadingStream, Stream
 from broker.value_count import values_in
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from mcp.types.jsonrpc import ErrorData, JSONRPCMessage, RequestId
 
     from broker.upstreams.input_pipe import Input
     from broker.upstreams.output_pipe import Output
     from broker.upstreams.stdio import Child
 
-LINE_BYTES = 8 * 1024 * 1024
-"""The longest message a server may send."""
-
-VALUES = 700_000
-"""How many commas and brackets one message may hold: a list of empty lists takes sixty times its bytes in memory."""
-
-OVER_BOUND = f"it sent a message over our bound of {LINE_BYTES} bytes"
-MANY_VALUES = f"it sent a message of more than {VALUES} values"
-SIZE_REASONS = frozenset({OVER_BOUND, MANY_VALUES})
-"""Why an answer is lost that the next call gets as well."""
-
-REQUESTS = 1_000
-"""Requests of a server that wait for our answers."""
-
-FLOODED = f"it sent more than {REQUESTS} requests and did not wait for answers"
-
 _BEGINS_MESSAGE = re.compile(rb"(?:\xef\xbb\xbf|\x1b\[[0-9;]*m|\s)*(?:\[\s*)?\{")
 _MEMBERS = 3  # of a result: `jsonrpc`, `id`, `result`
 _STRAY_BYTES = 8 * 1024
 _LONG_BYTES = 256 * 1024
 _WRITE_SECONDS = 10.0
-
-
-class Stream:
-    """What the SDK's `ReadStream` and `WriteStream` have in common."""
-
-    async def __aenter__(self) -> Self:
-        """Return it."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close it."""
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        """Leave the pipe to `Child.stop`."""
-
-
-class Reading(Stream, ABC):
-    """What there is beside `receive` in a `ReadStream`."""
-
-    @abstractmethod
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message.
-
-        Raises:
-            anyio.EndOfStream: There is none.
-        """
-
-    def __aiter__(self) -> Self:
-        """Return it."""
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        """Return the next message."""
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 @dataclass(slots=True, eq=False)
@@ -118,7 +61,7 @@ class AwaitedAnswer:
     error: ErrorData | None = None
 
 
-class Incoming(Reading):
+class Incoming(ReadingStream):
     """The messages of a child's stdout, until it ends, breaks the protocol or sends a line beyond the bound.
 
     Attributes:

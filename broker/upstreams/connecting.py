@@ -26,11 +26,11 @@ from pydantic import ValidationError
 from broker.callbacks import failing_alone
 from broker.logging import logger
 from broker.upstreams.child_calls import ChildDispatcher
-from broker.upstreams.child_messages import LINE_BYTES
 from broker.upstreams.http_client import HttpClient
 from broker.upstreams.http_messages import watched
 from broker.upstreams.http_trail import HttpTrail
 from broker.upstreams.in_process import InProcessDispatcher
+from broker.upstreams.message_bounds import LINE_BYTES
 from broker.upstreams.plain_tools import PlainToolsDispatcher
 from broker.upstreams.probing import ProbingDispatcher
 from broker.upstreams.stdio import stdio_streams

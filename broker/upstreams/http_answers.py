@@ -16,7 +16,7 @@ import anyio
 import anyio.lowlevel
 import httpx2
 
-from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
+from broker.upstreams.message_bounds import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.value_count import values_in
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The messages of a server behind HTTP, as the SDK hands them on: its requests counted, its answers checked.
 
-Above: connecting.py. Below: the SDK's streams, http_trail.py, child_messages.py for the bound. Each request is a task
-until its answer has been taken, and a server that takes none could go on asking. An answer as JSON names the request
-that it is for, and the SDK would hand it to whoever has sent that.
+Above: connecting.py. Below: the SDK's streams, http_trail.py, message_bounds.py. Each request is a task until its
+answer has been taken, and a server that takes none could go on asking. An answer as JSON names the request that it is
+for, and the SDK would hand it to whoever has sent that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import anyio
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types.jsonrpc import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from broker.upstreams.child_messages import FLOODED, REQUESTS, Reading, Stream
+from broker.upstreams.message_bounds import FLOODED, REQUESTS
+from broker.upstreams.sdk_streams import ReadingStream, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ class _Waiting:
         self.requests -= 1
 
 
-class _Incoming(Reading):
+class _Incoming(ReadingStream):
     def __init__(
         self,
         inner: ReadStream[SessionMessage | Exception],

@@ -20,8 +20,8 @@ from mcp.shared.dispatcher import coerce_request_id
 
 from broker.authorization.shown import shown_name
 from broker.errors import LoginError
-from broker.upstreams.child_messages import OVER_BOUND
 from broker.upstreams.http_answers import BROKEN_OFF, LATE, STREAM, UNREACHED, BoundedBody, StreamInterval, UnreadError
+from broker.upstreams.message_bounds import OVER_BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

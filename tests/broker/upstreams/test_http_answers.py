@@ -14,10 +14,10 @@ import pytest
 from broker import ServerConfig
 from broker.errors import CallTimeoutError, OutcomeUnknownError, ToolRejectedError, UnavailableError
 from broker.texts.call_texts import lost_answer, unavailable
-from broker.upstreams.child_messages import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.upstreams.http_answers import BROKEN_OFF, COMPRESSED, STREAM_SECONDS, UNREACHED, BoundedBody, UnreadError
 from broker.upstreams.http_client import HttpClient
 from broker.upstreams.http_trail import HttpTrail, SentCall
+from broker.upstreams.message_bounds import FLOODED, LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.upstreams.oauth_settings import OAuthClient
 from tests.processes import resident_bytes
 

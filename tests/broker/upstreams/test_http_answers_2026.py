@@ -9,9 +9,9 @@ import anyio.lowlevel
 import pytest
 
 from broker.errors import OutcomeUnknownError
-from broker.upstreams.child_messages import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 from broker.upstreams.http_answers import COMPRESSED, NO_TIME
 from broker.upstreams.http_trail import ANOTHER
+from broker.upstreams.message_bounds import LINE_BYTES, MANY_VALUES, OVER_BOUND, VALUES
 
 from .test_http_answers import NO_ANSWERS, RawServer, connected, http, reply
 
