@@ -7,6 +7,7 @@ here decides anything.
 from __future__ import annotations
 
 import json
+import math
 
 from broker.texts.call_texts import bounded_problem
 from codegen.plain_text import one_line
@@ -89,7 +90,7 @@ def description_required(name: str, uri: str, session: str | None, changed: str)
 
 def fetched_too_often(seconds: float) -> str:
     """Return why a fetch brings nothing that comes before the session may fetch again."""
-    return f"Too many descriptions were fetched; try again in {seconds:.0f} s"
+    return f"Too many descriptions were fetched; try again in {math.ceil(seconds)} s"
 
 
 def too_many_fetches(seconds: float) -> str:
