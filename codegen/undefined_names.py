@@ -54,7 +54,7 @@ _ARE_CALLED = frozenset({"copy", "datetime", "glob", "pprint"})
 """Modules that hold something of their own name; a script that calls the name means that."""
 _SERVERS = 12
 _SERVERS_CHARACTERS = 450
-_STARTS_ANEW = "each script starts anew: define what it uses"
+STARTS_ANEW = "each script starts anew: define what it uses"
 _OF_DATETIME = re.compile(r"\bdatetime\.(?:UTC|date|datetime|time|timedelta|timezone)\b")
 
 
@@ -79,6 +79,6 @@ def python_hint(name: str, script: str) -> str:
 def nowhere_hint(name: str, script: str, servers: Iterable[str]) -> str:
     """Return what to do about a name that does not exist; if it is used like a server, with the servers that do."""
     if re.search(rf"\bawait\s+{name}\.\w+\s*\(", script) is None:
-        return _STARTS_ANEW
+        return STARTS_ANEW
     there_are = one_line(few(servers, _SERVERS), _SERVERS_CHARACTERS) or "none"
-    return f"{_STARTS_ANEW}; no server is called so either (there are: {there_are})"
+    return f"{STARTS_ANEW}; no server is called so either (there are: {there_are})"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from broker.calls.call_failures import text_for
 from broker.texts import call_texts, hint_texts
 from broker.tools.spellings import STAND_INS
-from codegen.undefined_names import nowhere_hint, python_hint
+from codegen.undefined_names import STARTS_ANEW, nowhere_hint, python_hint
 from sandbox import Raised
 
 if TYPE_CHECKING:
@@ -28,13 +29,35 @@ _NO_TOOL = re.compile(r"there is no tool `(\w+)` in tools\.(\w+)\Z")
 _UNKNOWN = re.compile(r"there is no server `(\w+)` in tools|`(\w+)` is not defined")
 _MODULE_WITHOUT = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
+_NO_ATTRIBUTE = re.compile(r"has no attribute ['`](\w+)['`]")
+_NO_SERVER = re.compile(r"there is no server '(\w+)' in tools")
+_AT_LINE = re.compile(r'File "[^"\n]*", line (\d+)')
+_DOTTED_IMPORT = re.compile(r"\bfrom tools import (\w+)\.(\w+)")
+_COMMAND = (
+    r"(?:awk|bash|cat|cd|chmod|cp|curl|docker|echo|export|find|git|grep|head|jq|ls|mkdir|mv|node|npm|npx|pip3?|pwd"
+    r"|python3?|rg|rm|sed|sh|sudo|tail|touch|wget|which)"
+)
+_AS_COMMAND = re.compile(rf"(?m)^[ \t]*(?:{_COMMAND} +[-/~]|(?:ls|pwd)[ \t]*$)")
+_GIVES = re.compile(
+    r"(?m)^[ \t]*(?:(?:async )?for ([^\n]{1,200}?) in\b"
+    r"|((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*(?::[^=\n]{0,100})?[ \t]=(?!=))"
+)
+"""What gives names a value: a loop, or a statement; a space before `=` is what arguments by name do not have."""
 _MARKDOWN = re.compile(r"(?m)^[ \t]*(?:```|~~~)")
 _UNREAD = (
     (re.compile(r"(?m)^[ \t]*(?:>>> |In \[\d+\]:)"), hint_texts.WITHOUT_PROMPTS),
     (re.compile(r"(?m)^[ \t]*[%!][A-Za-z]"), hint_texts.NO_NOTEBOOK),
-    (re.compile(r"(?m)^[ \t]*(?:</?\w+>|<!\[CDATA\[)"), hint_texts.WITHOUT_MARKUP),
+    (re.compile(r"(?m)^[ \t]*(?:</?\w+(?: [^>\n]{1,300})?>|<!\[CDATA\[)"), hint_texts.WITHOUT_MARKUP),
     (re.compile(r"&(?:lt|gt|amp|quot|#39);"), hint_texts.NO_ENTITIES),
-    (re.compile(r"(?m)^[ \t]*(?:const|let|var) [\w{\[][^=\n]*=|\bconsole\.log\("), hint_texts.PYTHON_ALONE),
+    (
+        re.compile(
+            r"(?m)^[ \t]*(?:(?:export )?(?:const|let|var) [\w{\[][^=\n]*=|import \{|//|SELECT\b"
+            r"|(?:export )?(?:default )?(?:async )?function\b)"
+            r"|\bconsole\.log\(|\((?:const|let|var) |\) *=> |^[ \t]*(?:if|for|while) ?\(.*\) *\{$"
+        ),
+        hint_texts.PYTHON_ALONE,
+    ),
+    (re.compile(rf"(?m)^[ \t]*{_COMMAND} +[\w./~$\"'-]"), hint_texts.NO_SHELL),
     (re.compile(r"invalid (?:non-printable )?character"), hint_texts.PLAIN_CHARACTERS),
     (re.compile(r"'await' outside|outside of an asynchronous function"), hint_texts.ASYNC_DEF),
 )
@@ -42,6 +65,7 @@ _UNREAD = (
 
 _RESULT_TAKEN_WRONG = (
     (re.compile(r"has the keys? .*: a loop over it gives "), ""),  # which says it all
+    (re.compile(r"has no attribute 'is_?[eE]rror'|KeyError: 'is_?[eE]rror'"), hint_texts.FAILED_CALLS_RAISE),
     (re.compile(r"TypeError: the JSON object must be str, .* not (?:dict|list)"), hint_texts.RESULTS_ARE_VALUES),
     (
         re.compile(
@@ -99,6 +123,7 @@ _ANYWHERE = (
         hint_texts.HOW_TO_CALL,
     ),
     (re.compile(r"was expected, got _(?:Described|Listed)"), hint_texts.HELP_SHOWS),
+    (re.compile(r"TypeError: extract\(\) (?:got|missing|takes) "), call_texts.EXTRACT_TAKES),
     (re.compile(r"TypeError: '(?:list|tuple|set|generator)' object can't be awaited"), hint_texts.SEVERAL_OR_NONE),
     (
         re.compile(r"TypeError: 'async_generator' object (?:is not (?:iterable|an iterator)|can't be awaited)"),
@@ -120,6 +145,10 @@ _ANYWHERE = (
     (re.compile(r"\ATimeoutError: \Z"), hint_texts.TIME_WAS_UP),
 )
 _AT_A_LINE = (
+    (
+        re.compile(r"\bsys\.argv\[(?:.*\n){1,3}IndexError: |\.parse_args\((?:.*\n){1,3}SystemExit: 2"),
+        hint_texts.NO_COMMAND_LINE,
+    ),
     (
         re.compile(r"\bgather\((?:.*\n){1,12}TypeError: (?:cannot use '\w+' as a dict key|An asyncio\.Future, )"),
         hint_texts.GATHER_TAKES_CALLS,
@@ -150,14 +179,27 @@ def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bo
     return Raised(outcome.type, message, f"{outcome.traceback.rstrip()}\n{hint}\n")
 
 
-def sharpened(diagnostic: Diagnostic, catalog: Catalog) -> Diagnostic:
+def sharpened(diagnostic: Diagnostic, script: str, catalog: Catalog) -> Diagnostic:
     """Return a mistake; if a tool was named wrongly, say which server has it, or that it is gone."""
-    tool = _NO_TOOL.match(diagnostic.message)
-    if tool is not None and catalog.has_withdrawn(f"{tool[2]}.{tool[1]}"):
-        return replace(diagnostic, message=f"{diagnostic.message}{call_texts.WITHDRAWN}")
+    if (tool := _NO_TOOL.match(diagnostic.message)) is not None:
+        if catalog.has_withdrawn(f"{tool[2]}.{tool[1]}"):
+            return replace(diagnostic, message=f"{diagnostic.message}{call_texts.WITHDRAWN}")
+        has_no_near = diagnostic.hint.startswith("there are")
+        home = _home(tool[1], catalog) if has_no_near else None
+        return replace(diagnostic, hint=hint_texts.import_server(home, tool[1])) if home is not None else diagnostic
     named = _UNKNOWN.match(diagnostic.message)
-    hint = _tool_hint(named[1] or named[2], catalog) if named is not None else ""
+    hint = _tool_hint(named[1] or named[2], script, catalog) if named is not None else ""
+    if not hint and named is not None and diagnostic.hint == STARTS_ANEW:
+        hint = _without_value(named[2], diagnostic.line, script)
+    if not hint and (missing := _NO_ATTRIBUTE.search(diagnostic.message)) is not None:
+        hint = _another_value(missing[1], script, catalog)
     return replace(diagnostic, hint=hint) if hint else diagnostic
+
+
+def is_of_another_language(script: str, line: int) -> bool:
+    """Tell whether a line that Python cannot read looks like another language: its other mistakes mean nothing then."""
+    text = [*islice(script.split("\n"), line)][-1:]
+    return any(text_for(one, _UNREAD) == hint_texts.PYTHON_ALONE for one in text)
 
 
 def _home(name: str, catalog: Catalog) -> str | None:
@@ -170,24 +212,66 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     if raised.type in _NO_SYNTAX:
         return _sent_wrong(raised, script, catalog)
     if named := _UNDEFINED.match(raised.message):
-        return _undefined(named[1], script, catalog)
+        return _undefined(named[1], raised, script, catalog)
     if named := _NO_MODULE.match(raised.message):
-        return _tool_hint(named[1], catalog)
-    if (named := _MODULE_WITHOUT.match(raised.message)) and (hint := _missing_in_module(named[1], named[2], catalog)):
+        return _tool_hint(named[1], script, catalog)
+    if hint := _missing_hint(raised, script, catalog):
         return hint
     is_group = raised.type.endswith("ExceptionGroup")
     text = (raised.traceback if is_group else f"{raised.type}: {raised.message}")[:_MOST_READ]
     if hint := text_for(text, _ANYWHERE) or text_for(raised.traceback[-_MOST_READ:], _AT_A_LINE):
-        return hint
+        return _how_to_call("tools", raised.traceback, catalog) if hint == hint_texts.HOW_TO_CALL else hint
     return text_for(text, _RESULT_TAKEN_WRONG) if has_called else ""
 
 
-def _undefined(name: str, script: str, catalog: Catalog) -> str:
+def _undefined(name: str, raised: Raised, script: str, catalog: Catalog) -> str:
     if name == "__file__":
         return hint_texts.NO_FILE
-    if hint := _tool_hint(name, catalog) or python_hint(name, script) or _near_hint(name, script, catalog):
+    if (written := _AS_COMMAND.search(script)) is not None and written[0].split()[0] == name:
+        return hint_texts.NO_SHELL
+    if hint := _tool_hint(name, script, catalog) or python_hint(name, script) or _near_hint(name, script, catalog):
         return hint
-    return nowhere_hint(name, script, catalog.namespaces.values())
+    failed = int([0, *_AT_LINE.findall(raised.traceback)][-1])
+    return _without_value(name, failed, script) or nowhere_hint(name, script, catalog.namespaces.values())
+
+
+def _without_value(name: str, failed: int, script: str) -> str:
+    """Return why a name has no value to which the script gives one, at another line than the one that `failed`."""
+    caught = re.search(rf"(?m)^[ \t]*except\b[^\n]{{0,200}} as {name}:", script)
+    if caught is not None:
+        return hint_texts.gone_after_except(name, _line_at(caught.end(), script))
+    line = _line_that_gives(name, script)
+    return hint_texts.only_there(name, line) if line not in {0, failed} else ""
+
+
+def _line_that_gives(name: str, script: str) -> int:
+    """Return the first line that gives a name a value; 0 if none does."""
+    given = (one for one in _GIVES.finditer(script) if name in re.findall(r"(?<![\w.])\w+", one[1] or one[2]))
+    first = next(given, None)
+    return 0 if first is None else _line_at(first.end(), script)
+
+
+def _missing_hint(raised: Raised, script: str, catalog: Catalog) -> str:
+    """Return what to write for what a module, a value or `tools` does not have; empty where that is unknown."""
+    if named := _MODULE_WITHOUT.match(raised.message):
+        return _missing_in_module(named[1], named[2], catalog)
+    if named := _NO_SERVER.match(raised.message):
+        return _tool_hint(named[1], script, catalog)
+    named = _NO_ATTRIBUTE.search(raised.message[:_MOST_READ]) if raised.type == "AttributeError" else None
+    return _another_value(named[1], script, catalog) if named is not None else ""
+
+
+def _another_value(attribute: str, script: str, catalog: Catalog) -> str:
+    """Return that the script gives another value to the name of the server that has this tool, if it does."""
+    for namespace in catalog.namespaces.values():
+        is_tool = catalog.by_python_name(f"{namespace}.{attribute}") is not None
+        if is_tool and (line := _line_that_gives(namespace, script)):
+            return hint_texts.no_server_after(namespace, line)
+    return ""
+
+
+def _line_at(place: int, script: str) -> int:
+    return script.count("\n", 0, place) + 1
 
 
 def _missing_in_module(module: str, name: str, catalog: Catalog) -> str:
@@ -196,7 +280,7 @@ def _missing_in_module(module: str, name: str, catalog: Catalog) -> str:
     return hint_texts.CLASS_IN_MODULE if module == "datetime" and hasattr(datetime, name) else ""
 
 
-def _tool_hint(name: str, catalog: Catalog) -> str:
+def _tool_hint(name: str, script: str, catalog: Catalog) -> str:
     """Return how a script gets at the server or the tool of a name that it has not imported; empty if there is none."""
     if catalog.server_of(name) is not None:
         return hint_texts.import_it(name)
@@ -206,7 +290,16 @@ def _tool_hint(name: str, catalog: Catalog) -> str:
         return hint_texts.import_server(meant.namespace, meant.function)
     if name in _BESIDE:
         return hint_texts.BESIDE_SCRIPTS
-    return hint_texts.HOW_TO_CALL if name in _OF_CLIENTS else ""
+    return _how_to_call(name, script, catalog) if name in _OF_CLIENTS else ""
+
+
+def _how_to_call(name: str, script: str, catalog: Catalog) -> str:
+    """Return how to call the tool that a script calls through what other programs have for all tools."""
+    used = re.search(rf"(?<![\w.]){name}\s*[.(\[]([^{{)]{{0,160}})", script)
+    words = re.findall(r"[\w.:/-]+", used[1]) if used is not None else []
+    tools = (catalog.find(word) or catalog.meant(word) for word in words)
+    tool = next(filter(None, tools), None)
+    return hint_texts.HOW_TO_CALL if tool is None else hint_texts.import_server(tool.namespace, tool.function)
 
 
 def _near_hint(name: str, script: str, catalog: Catalog) -> str:
@@ -220,6 +313,9 @@ def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:
     """Return what is wrong with the form of a script that does not parse; in linear time, whatever it holds."""
     if _MARKDOWN.search(script):
         return hint_texts.WITHOUT_MARKDOWN
+    dotted = _DOTTED_IMPORT.search(raised.traceback)
+    if dotted is not None and (tool := catalog.by_python_name(f"{dotted[1]}.{dotted[2]}")) is not None:
+        return hint_texts.import_server(tool.namespace, tool.function)
     if found := text_for(raised.traceback, _UNREAD):
         return found
     is_one_line = "\n" not in script.strip()

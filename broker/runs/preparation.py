@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from broker.logging import logger
-from broker.runs.hints import sharpened
+from broker.runs.hints import is_of_another_language, sharpened
 from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.plain_references import plain_references
-from broker.runs.script_check import CheckedScript, diagnostics_of, stops, unreadable
+from broker.runs.script_check import SYNTAX, CheckedScript, diagnostics_of, stops, unreadable
 from broker.texts import check_texts
 from broker.texts.call_texts import script_not_described
 from broker.tools.spellings import STAND_INS
@@ -161,6 +161,8 @@ class Preparation:
         except CheckerError as error:
             logger().warning("the script was not checked", reason=str(error))
             return ()
+        if any(one.code == SYNTAX and is_of_another_language(script, one.line) for one in diagnostics):
+            return ()  # Python says so, and what else was found in it means nothing
         return diagnostics if stops(diagnostics) else ()
 
     async def _diagnostics(
@@ -173,7 +175,7 @@ class Preparation:
         listed = {namespace: tuple(entry["functions"]) for namespace, entry in manifest.items()}
         unimported = [namespace for namespace, entry in manifest.items() if entry.get("unimported")]
         found_mistakes = await diagnostics_of(self.checker, script, described, listed, unimported)
-        return tuple(sharpened(one, self.catalog) for one in found_mistakes)
+        return tuple(sharpened(one, script, self.catalog) for one in found_mistakes)
 
     def _unimported(self, script: str) -> frozenset[str]:
         """Return the names that may stand for servers and tools in a script without an import.

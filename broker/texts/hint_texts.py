@@ -27,6 +27,8 @@ WITHOUT_MARKUP = "send the code alone, without the markup around it"
 NO_ENTITIES = "the code holds HTML entities: send <, >, & and quotes as they are"
 NO_NOTEBOOK = "notebook commands (% and !) are not Python, and nothing can be installed: leave them out"
 PYTHON_ALONE = "execute_code runs Python, no other language"
+NO_SHELL = "execute_code runs Python, no shell commands: call a server's tools instead"
+NO_COMMAND_LINE = "a script has no command line: write the values into the script instead of reading arguments"
 PLAIN_CHARACTERS = (
     "outside string literals, Python takes only plain characters: straight quotes, -, ... and ordinary spaces"
 )
@@ -62,6 +64,7 @@ BESIDE_SCRIPTS = (
     "search_tools, get_tool_details and execute_code are called beside a script, not in it; in a script, help(SERVER) "
     "shows a server's tools"
 )
+FAILED_CALLS_RAISE = "a call that fails raises ToolError, and results do not say whether it failed: leave the test out"
 CLASS_IN_MODULE = "the class of that name is in the module: write `from datetime import datetime`"
 AWAIT_IT = "write `await` before it"
 PYTHON_TEXT = "if this is a tool's result, its text is not JSON but a Python literal: `ast.literal_eval(text)` reads it"
@@ -82,6 +85,29 @@ ERRORS_AMONG_RESULTS = (
     "isinstance(result, ToolError)"
 )
 LOOK_AT_THE_TEXT = "if this is a tool's result, it is text (str) in a format of its own: print its beginning first"
+
+
+def only_there(name: str, line: int) -> str:
+    """Return why a name to which a script gives a value has none."""
+    shown = one_line(name, _NAME_CHARACTERS)
+    return (
+        f"`{shown}` gets its value at line {line}, which did not run to its end before this, or belongs to another "
+        "function: give it a value first"
+    )
+
+
+def gone_after_except(name: str, line: int) -> str:
+    """Return why the name of an error that was caught has no value any more."""
+    shown = one_line(name, _NAME_CHARACTERS)
+    return f"`{shown}` of line {line} exists only within its `except`: keep it under another name there"
+
+
+def no_server_after(name: str, line: int) -> str:
+    """Return that a script gave another value to the name of a server."""
+    shown = one_line(name, _NAME_CHARACTERS)
+    return (
+        f"line {line} gives `{shown}` another value, so it is no server after that: choose another name for the value"
+    )
 
 
 def import_it(name: str) -> str:

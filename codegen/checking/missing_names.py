@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from codegen.checking.checker_input import ERROR_NAMES
-from codegen.checking.mistake import Mistake, listed, nearest
+from codegen.checking.mistake import Mistake, nearest
 from codegen.near_names import near_name
 from codegen.undefined_names import nowhere_hint, python_hint
 
@@ -86,8 +86,8 @@ def unknown_tool(module: str, name: str, place: Place, known: Known) -> Mistake 
 
 def _instead_of_server(name: str, known: Known) -> str:
     near = near_name(name, [*known.functions, *ERROR_NAMES])
-    if near is not None:
+    if near in ERROR_NAMES:
         return f"did you mean `{near}`?"
-    if name.endswith(("Error", "Exception")):
+    if near is None and name.endswith(("Error", "Exception")):
         return "write `ToolError`, the base of all errors of tools"
-    return f"there are: {listed(known.functions)}"
+    return nearest(name, known.functions, "there are")

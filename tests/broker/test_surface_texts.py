@@ -228,6 +228,9 @@ CALLS = {
     "not_described_now": lambda name: call_texts.not_described_now("git", name),
     "until_back": call_texts.until_back,
     "search_request": call_texts.search_request,
+    "only_there": lambda name: hint_texts.only_there(name, 4),
+    "gone_after_except": lambda name: hint_texts.gone_after_except(name, 4),
+    "no_server_after": lambda name: hint_texts.no_server_after(name, 4),
     "import_it": hint_texts.import_it,
     "import_beside": hint_texts.import_beside,
     "import_server": lambda name: hint_texts.import_server("git", name),
@@ -342,6 +345,7 @@ OTHERS = {
     "search, no annotation": lambda name: refused_search(lambda: dispatch._hints({name: True})),
     "execute_code, no timeout": lambda name: str(dispatch._unusable("1", -1.0) or name),
     "fetched_too_often": lambda name: description_texts.fetched_too_often(3.0),  # noqa: ARG005
+    "fetched_too_often by little": lambda name: description_texts.fetched_too_often(0.1),  # noqa: ARG005
     "called_by_itself": lambda name: tool_texts.called_by_itself("search_tools", "call_tool"),  # noqa: ARG005
     "not_offered": lambda name: tool_texts.not_offered(name, [f"git.{one_line(name, 250)}"] * 3),
     "not_offered and unlike others": lambda name: tool_texts.not_offered(name, [], is_withdrawn=True),

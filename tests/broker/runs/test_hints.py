@@ -83,7 +83,72 @@ MISTAKES = {
         "`from tools import SERVER`, then `await SERVER.TOOL(argument=...)`",
     ),
     "a number that is awaited": ("await len('a')", "functions that are not `async`"),
-    "a client's method": ("await call_tool('add', {'a': 1})", "tools are functions of their servers: "),
+    "a client's method": (
+        "await call_tool('add', {'a': 1})",
+        "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
+    ),
+    "a method of a client": (
+        "await session.call_tool(\n    name='add', arguments={'a': 1})",
+        "\ndesk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
+    ),
+    "a server of a client": ("await client.desk.add(a=1)", "\ndesk.add is a tool: write `from tools import desk`"),
+    "a tool as a function of functions": ("await functions.add(a=1)", "(desk.add is a tool: write `from tools"),
+    "a client's method that calls nothing": ("await client.list_resources()", "`from tools import SERVER`"),
+    "a tool as an entry": ("import tools\nawait tools['desk.add'](a=1)", "\ndesk.add is a tool: write `from tools"),
+    "a tool by getattr of all": ("import tools\ngetattr(tools, 'add')", "\ndesk.add is a tool: write `from tools"),
+    "a tool of another server": (
+        "from tools import side_desk\nawait side_desk.add(a=1)",
+        "there is no tool `add` in tools.side_desk (desk.add is a tool: write `from tools import desk` and ",
+    ),
+    "a tool imported with its server": (
+        "from tools import desk.add\nawait add(a=1)",
+        "\ndesk.add is a tool: write `from tools import desk` and `await desk.add(...)`",
+    ),
+    "a server that is called a little like another": (
+        "from tools import desktop\nawait desktop.open()",
+        "(did you mean `desk`? there are: desk, side_desk, time)",
+    ),
+    "a value of a call that failed": (
+        "from tools import desk\ntry:\n    x = await desk.fail()\nexcept ToolError:\n    pass\nprint(x)",
+        "`x` gets its value at line 3, which did not run to its end before this",
+    ),
+    "a value of a loop over nothing": ("for n in ():\n    last = n\nlast", "`last` gets its value at line 2, "),
+    "a variable of such a loop": ("for n in ():\n    pass\nn", "`n` gets its value at line 1, "),
+    "a value of another function": (
+        "def f():\n    x = 1\nf()\nx",
+        "line 2, which did not run to its end before this, or",
+    ),
+    "an error after its except": (
+        "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    pass\nstr(error)",
+        "`error` of line 3 exists only within its `except`",
+    ),
+    "an error after its except, with a tool": (
+        "try:\n    await desk.fail()\nexcept ToolError as error:\n    pass\nprint(error)",
+        "5:7: `error` is not defined (`error` of line 3 exists only within its `except`",
+    ),
+    "a value that needs itself": ("total = total + 1", "each script starts anew: define what it uses"),
+    "a name of an argument": ("print(\n    end='')\nend", "each script starts anew: define what it uses"),
+    "a result by its server's name": (
+        "from tools import desk\ndesk = await desk.note()\nawait desk.add(a=1)",
+        "\nline 2 gives `desk` another value, so it is no server after that: choose another name for the value",
+    ),
+    "a typed result by its server's name": (
+        "from tools import desk\ndesk = await desk.boxed()\nawait desk.add(a=1)",
+        "(line 2 gives `desk` another value, so it is no server after that",
+    ),
+    "whether a call failed": (
+        "from tools import desk\n(await desk.note()).isError",
+        "a call that fails raises ToolError",
+    ),
+    "the arguments of a program": ("import sys\nsys.argv[1]", "a script has no command line"),
+    "the options of a program": (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('a')\nparser.parse_args()",
+        "a script has no command line",
+    ),
+    "other arguments for extract": (
+        "await extract(text='a', schema=list)",
+        "as in extract(text, list[str], 'Only names.')",
+    ),
     "prose around the code": ("Both:\n```\n1\n```\n```\n2\n```\n", "send the code alone, without Markdown around it"),
     "fences in a text": ("~~~py\n1\n~~~\nDone.\n~~~", "send the code alone, without Markdown around it"),
     "the prompts of a session": (">>> x = 1\n>>> x", "without the prompts of an interactive session"),
@@ -91,6 +156,23 @@ MISTAKES = {
     "tags around the code": ("<code>\n1\n</code>", "without the markup around it"),
     "entities": ("if 1 &lt; 2:\n    1", "the code holds HTML entities: send <"),
     "another language": ("const x = 1;\nconsole.log(x);", "runs Python, no other language"),
+    "another language that calls a tool": (
+        "async function main() {\n  return await desk.add({ a: 1 });\n}\nmain();",
+        "SyntaxError: invalid syntax\nexecute_code runs Python, no other language",
+    ),
+    "a loop of another language": (
+        "x = await desk.add(a=1)\nfor (const y of x) {\n}",
+        "runs Python, no other language",
+    ),
+    "a test of another language": ("if (a === 1) {\n    1\n}", "runs Python, no other language"),
+    "an import of another language": ("import { desk } from 'tools';", "runs Python, no other language"),
+    "a comment of another language": ("// one\n1", "runs Python, no other language"),
+    "a query": ("SELECT * FROM rows;", "runs Python, no other language"),
+    "a command": ("git log --oneline | head -5", "runs Python, no shell commands: call a server's tools instead"),
+    "a command that Python can read": ("ls -la /tmp", "runs Python, no shell commands: call a server's tools instead"),
+    "a command without options": ("ls", "runs Python, no shell commands: call a server's tools instead"),
+    "commands after each other": ("cd /tmp && ls", "runs Python, no shell commands: call a server's tools instead"),
+    "tags with attributes": ('<invoke name="add">\n1\n</invoke>', "without the markup around it"),
     "curly quotes": ("print(“a”)", "straight quotes"),
     "hard spaces": ("x\u00a0= 1", "ordinary spaces"),
     "an await in a plain function": (
@@ -300,6 +382,10 @@ async def test_a_usual_mistake_is_told_what_was_meant(session, script, hint):
         "import json\njson.loads(str([{'name': 'Ada'}]))",
         "(5).content",
         "from tools import desk\nawait desk.boxed()\n1 / 0",
+        "for (x, y) in [1, 2:",
+        "find = 1 2",
+        "x = 7 //",
+        "class Desk:\n    pass\ndesk = Desk()\ndesk.nothing",
     ],
 )
 async def test_any_other_error_is_told_as_it_is(session, script):
