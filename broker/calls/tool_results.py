@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from broker.tools.catalog import CatalogEntry
 
 MOST_BLOCKS = 1_000
-"""Content blocks of one result."""
+"""Content blocks that a script may get of one result."""
 
 NULL_KEY = "codemode/null"
 """Where `_meta` of a result without content tells that its value is null: the SDK leaves a null value out."""
@@ -72,7 +72,9 @@ def _content_of(raw: dict[str, Any]) -> list[Any]:
     if raw.get("resultType", "complete") != "complete":
         raise UnfitResultError(result_texts.UNKNOWN_TYPE)
     content = raw.get("content", [])
-    if not isinstance(content, list) or len(content) > MOST_BLOCKS:
+    # The Python SDK sends a list as structured content and, which nobody reads here, as a block for each item.
+    is_read = is_error(raw) or raw.get("structuredContent") is None
+    if not isinstance(content, list) or (is_read and len(content) > MOST_BLOCKS):
         raise UnfitResultError(result_texts.no_blocks(MOST_BLOCKS), is_too_large=isinstance(content, list))
     return content
 

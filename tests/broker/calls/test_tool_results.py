@@ -105,6 +105,13 @@ def test_a_value_that_is_json_as_it_is_is_not_copied():
     assert completion.value is value
 
 
+def test_of_a_long_list_the_block_for_each_item_is_not_read():
+    value = list(range(1_001))
+    blocks = [text(str(n)) for n in value]
+    assert completed({"structuredContent": {"result": value}, "content": blocks}, tool(WRAPPED)) == Returned(value)
+    assert completed({"structuredContent": value, "content": blocks}, tool(None)) == Returned(value)
+
+
 FAILURES = {
     "breaks its schema": (
         POINT,
@@ -120,6 +127,12 @@ FAILURES = {
         POINT,
         {"content": [text("sorry")]},
         "has no structuredContent, though the tool has an outputSchema",
+    ),
+    "too many blocks": (None, {"content": [text("x")] * 1_001}, "has no list of at most 1000 content blocks"),
+    "too many blocks of an error": (
+        POINT,
+        {"isError": True, "content": [text("x")] * 1_001, "structuredContent": {}},
+        "has no list of at most 1000 content blocks",
     ),
     "content of another kind": (None, {"content": "text"}, "has no list of at most 1000 content blocks"),
     "unknown resultType": (None, {"content": [], "resultType": "frobnicate"}, "has a resultType that we do not know"),

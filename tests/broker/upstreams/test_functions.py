@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import anyio
 import pytest
+from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field, computed_field
@@ -320,6 +321,22 @@ async def test_a_model_that_gives_no_arguments_has_given_none(arguments):
         assert (await session.dispatch("search_tools", arguments)).text.startswith("people.greet(name")
         reply = await session.dispatch("execute_code", arguments)
     assert (reply.is_error, "'code' is a required property" in reply.text) == (True, True)
+
+
+async def test_a_list_may_have_more_items_than_a_result_may_have_blocks():
+    def rows() -> list[dict[str, int]]:
+        return [{"n": n} for n in range(1_001)]
+
+    def without_a_type():
+        return rows()
+
+    server = MCPServer("store")
+    server.add_tool(rows)
+    script = "[len(await shop.rows()), len(await shop.without_a_type()), len(await store.rows())]"
+    async with Broker(servers={"shop": [rows, without_a_type], "store": server}) as broker:
+        session = broker.session(grants=["shop.*", "store.*"])
+        result = await session.execute_code(script, describe_references=True)
+    assert (result.value, result.error) == ([1_001] * 3, None)
 
 
 async def test_a_function_asks_a_person_as_the_page_shows():
