@@ -210,6 +210,8 @@ def _check_parameters(where: str, function: Callable[..., Any]) -> None:
     except ValueError:  # some of what is written in C
         raise TypeError(f"{where} has no signature that a script could be told: write a def that calls it") from None
     for parameter in signature.parameters.values():
+        if parameter.name == "self" and parameter.annotation is parameter.empty:
+            raise TypeError(f"{where} is a method without its object: take it from an instance of the class")
         if parameter.kind in _SEVERAL:
             said = f"{_SEVERAL[parameter.kind]}{parameter.name}"
             raise TypeError(f"{where} takes {said}, of which no script can be told: write out its parameters")

@@ -52,6 +52,11 @@ class Opaque:
     """A type that JSON cannot carry."""
 
 
+class Sums:
+    def total(self, a: int) -> int:
+        return a
+
+
 def opaque(x: Opaque) -> int:
     return id(x)
 
@@ -78,6 +83,7 @@ SERVERS: dict[str, tuple[Any, str]] = {
     "a generator": ({"sums": [each]}, "servers['sums']: each yields, and a tool returns once: return a list"),
     "an asynchronous one": ({"sums": [stream]}, "servers['sums']: stream yields, and a tool returns once"),
     "a class written in C": ({"sums": [dict]}, "servers['sums']: dict has no signature that a script could be told"),
+    "a method of the class": ({"sums": [Sums.total]}, "total is a method without its object: take it from an instance"),
     "by position": ({"sums": [first]}, "first takes 'a' by position alone: scripts pass arguments by name"),
 }
 
