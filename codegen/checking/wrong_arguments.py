@@ -33,6 +33,7 @@ _LITERAL = r"(?:\"[^\"\\\n]*\"|'[^'\\\n]*'|-?\d+(?:\.\d*)?|True|False)"
 _LITERAL_LIST = re.compile(rf"\[\s*{_LITERAL}\s*(?:,\s*{_LITERAL}\s*)*(?:,\s*)?\]")
 _LONGEST_LIST = 2_000
 _SHOWN_CHARACTERS = 120
+_ELLIPSIS = "EllipsisType"
 _TEXTS = frozenset({"str", "bytes", "Buffer", "None", "SupportsInt", "SupportsIndex", "SupportsFloat"})
 _VALUES = frozenset({"dict", "list", "int", "float", "bool"})
 _MISSING = re.compile(r"required parameters? (.+?) of ")
@@ -133,18 +134,20 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake 
     choices = known.choices.get((function, parameter), frozenset())
     if re.search(r"[\w)]\s*\[|\.get\(", value) and not place.is_of_call(value):
         return None
-    if _certain(found, expected, value, known) or (choices and _not_chosen(found, choices)):
-        hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else ""
-        if found == "None" and (function, parameter) in known.optional:
-            hint = "leave it out"
-        return Mistake(
-            f"`{parameter}` of {function} must be {expected}, not {found}", hint or _as_text(found, expected, known)
-        )
-    return None
+    is_chosen = not choices or not _not_chosen(found, choices)
+    if found != _ELLIPSIS and not _certain(found, expected, value, known) and is_chosen:
+        return None
+    hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else _as_text(found, expected, known)
+    if found in {"None", _ELLIPSIS} and (function, parameter) in known.optional:
+        hint = "leave it out"
+    shown = "`...`" if found == _ELLIPSIS else found
+    return Mistake(f"`{parameter}` of {function} must be {expected}, not {shown}", hint)
 
 
 def _as_text(found: str, expected: str, known: Known) -> str:
-    """Return how an object or a list becomes the text that is expected: by one of its keys, or as JSON."""
+    """Return what to write for `...`, or how an object or a list becomes text: by one of its keys, or as JSON."""
+    if found == _ELLIPSIS:
+        return "which stands in a stub for what is not given: write a value"
     if expected != "str":
         return ""
     if found in known.objects:
