@@ -137,17 +137,22 @@ def _given(place: Place, called: tuple[str, str, str], known: Known) -> Mistake 
     is_chosen = not choices or not _not_chosen(found, choices)
     if found != _ELLIPSIS and not _certain(found, expected, value, known) and is_chosen:
         return None
-    hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else _as_text(found, expected, known)
+    hint = f"one of: {listed(map(repr, sorted(choices)))}" if choices else _instead(called, value, known)
     if found in {"None", _ELLIPSIS} and (function, parameter) in known.optional:
         hint = "leave it out"
     shown = "`...`" if found == _ELLIPSIS else found
     return Mistake(f"`{parameter}` of {function} must be {expected}, not {shown}", hint)
 
 
-def _as_text(found: str, expected: str, known: Known) -> str:
-    """Return what to write for `...`, or how an object or a list becomes text: by one of its keys, or as JSON."""
+def _instead(called: tuple[str, str, str], value: str, known: Known) -> str:
+    """Return how a value becomes what is expected; an object or a list becomes text by one of its keys, or as JSON."""
+    _, expected, found = called
     if found == _ELLIPSIS:
         return "which stands in a stub for what is not given: write a value"
+    if value.startswith("json.dumps("):
+        return "leave out json.dumps()"
+    if expected.startswith("list[") and not certainly_differ(f"list[{found}]", expected, known.objects):
+        return "put it in a list: [...]"
     if expected != "str":
         return ""
     if found in known.objects:
