@@ -41,7 +41,7 @@ _FIRST_PRIVATE = 3
 async def standard_streams() -> AsyncIterator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Yield the messages of the client and a stream for ours.
+    """Yield the messages of the client and a stream for ours. A client that reads no more is gone: its messages end.
 
     Meanwhile file descriptor 0 is empty and 1 is stderr, so that nothing else in this process or its children can read
     or write a message.
@@ -50,9 +50,10 @@ async def standard_streams() -> AsyncIterator[
         reading, writing = _claim(stack)
         incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
+        listening = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, reading, incoming_send)
-            tasks.start_soon(_write, writing, outgoing_receive)
+            tasks.start_soon(_read, reading, incoming_send, listening)
+            tasks.start_soon(_write, writing, outgoing_receive, listening)
             yield incoming, outgoing
             tasks.cancel_scope.cancel()
 
@@ -78,27 +79,30 @@ def _duplicate(number: int) -> int:
     return private
 
 
-async def _read(number: int, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+async def _read(
+    number: int, messages: MemoryObjectSendStream[SessionMessage | Exception], listening: anyio.CancelScope
+) -> None:
     waits = _can_be_waited_for(number)
     line = bytearray()
     async with messages:
-        while True:
-            if waits:
-                await anyio.wait_readable(number)
-                chunk = os.read(number, _READ_BYTES)
-            else:
-                chunk = await anyio.to_thread.run_sync(os.read, number, _READ_BYTES, abandon_on_cancel=True)
-            if not chunk:
-                return
-            *ended, rest = chunk.split(b"\n")
-            for part in ended:
-                line += part
-                await messages.send(_message(line))
-                line = bytearray()
-            line += rest
-            if len(line) > LINE_BYTES:
-                logger().error("the client sent a message over the bound", most_bytes=LINE_BYTES)
-                return
+        with listening, suppress(ConnectionError):
+            while chunk := await _chunk(number, waits=waits):
+                *ended, rest = chunk.split(b"\n")
+                for part in ended:
+                    line += part
+                    await messages.send(_message(line))
+                    line = bytearray()
+                line += rest
+                if len(line) > LINE_BYTES:
+                    logger().error("the client sent a message over the bound", most_bytes=LINE_BYTES)
+                    return
+
+
+async def _chunk(number: int, *, waits: bool) -> bytes:
+    if not waits:
+        return await anyio.to_thread.run_sync(os.read, number, _READ_BYTES, abandon_on_cancel=True)
+    await anyio.wait_readable(number)
+    return os.read(number, _READ_BYTES)
 
 
 def _can_be_waited_for(number: int) -> bool:
@@ -120,7 +124,9 @@ def _message(line: bytearray) -> SessionMessage | Exception:
         return error
 
 
-async def _write(number: int, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+async def _write(
+    number: int, messages: MemoryObjectReceiveStream[SessionMessage], listening: anyio.CancelScope
+) -> None:
     waits = _can_be_waited_for(number)
     async with messages:
         async for one in messages:
@@ -134,6 +140,7 @@ async def _write(number: int, messages: MemoryObjectReceiveStream[SessionMessage
                         written = os.write(number, part)
                     else:
                         written = await anyio.to_thread.run_sync(os.write, number, part)
-                except BrokenPipeError:
+                except ConnectionError:
+                    listening.cancel()  # whoever takes no answers is asked nothing more: calls have effects
                     return
                 data = data[written:]

@@ -187,6 +187,41 @@ def test_a_signal_ends_it_while_its_client_is_silent(command, environment, confi
         assert process.wait(timeout=20) == 0
 
 
+def test_a_client_that_reads_no_more_ends_it(command, environment, config):
+    process = subprocess.Popen(  # noqa: S603  # our own command
+        [command, "serve", "-c", config], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(spoken(INITIALIZE))
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(spoken({"jsonrpc": "2.0", "id": 2, "method": "ping"}))
+        process.stdin.flush()
+        assert process.wait(timeout=20) == 0
+
+
+def test_a_client_that_goes_from_one_socket_for_both_streams_without_its_answer_ends_it(command, environment, config):
+    """As under socat or systemd; its going is read as a reset."""
+    client, ours = socket.socketpair()
+    with client, ours:
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            [command, "serve", "-c", config],
+            env=environment,
+            stdin=ours.fileno(),
+            stdout=ours.fileno(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        ours.close()
+        client.sendall(spoken(INITIALIZE).encode())
+        client.recv(1)
+    _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (0, "")
+
+
 async def test_a_client_works_over_http(serving):
     with serving() as (_, url):
         for mode in ("auto", "legacy"):
