@@ -15,7 +15,10 @@ tool_definitions, Reply            a model's three tools, and what answers their
 BrokerServer, ServeSettings        the same as an MCP server; KeptOutputs
 Catalog, CatalogEntry              the tools; ToolDetails: what a model reads of them; ServerStatus: a server's state
 CheckedScript, CheckMode           scripts checked without running them
-Extraction, Sampling               what a model is asked, by scripts and by servers
+Extraction, Sampling               what a model is asked, by scripts and by servers; Extractor, Sampler: who asks it
+SearchRequest, SearchPage          a search of the tools and a page of what it finds; Embedder, Ranker: models in it
+DirectResult                       what a tool returned that was called without a script
+UnknownOutcome, UnknownAnswerer    what becomes, in a resumed run, of calls whose outcome is not known
 BrokerError                        the base of the other errors; each method says which of them it raises
 
 Each public name is loaded when it is first used: the command line answers `--help` without the MCP SDK or wasmtime.
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
     from broker.authorization.questions import Answer, Answerer, CallGroup, Question, Verdict
     from broker.broker import Broker
     from broker.calls.attempts import CallRecord
-    from broker.calls.extraction import Extraction
+    from broker.calls.direct_calls import DirectResult
+    from broker.calls.extraction import Extraction, Extractor
     from broker.config.config import Config
     from broker.disclosure.tool_details import ToolDetails
     from broker.errors import (
@@ -52,12 +56,15 @@ if TYPE_CHECKING:
     from broker.recorded_runs import RecordedRuns
     from broker.recordings.call_story import CallStory
     from broker.recordings.files import read_recording
+    from broker.recordings.journal.resuming import UnknownAnswerer
     from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.recording import Recording
     from broker.recordings.replay.compare import Change, Comparison, compare_recordings
     from broker.recordings.replay.replay import Difference, Replayed
+    from broker.recordings.settings import UnknownOutcome
     from broker.runs.envelope import ExecutionError, ExecutionResult
     from broker.runs.script_check import CheckedScript, CheckMode
+    from broker.search import Embedder, Ranker, SearchPage, SearchRequest
     from broker.server import BrokerServer, ServeSettings
     from broker.sessions import Session
     from broker.store import Store
@@ -65,7 +72,7 @@ if TYPE_CHECKING:
     from broker.tools.catalog import Catalog, CatalogEntry
     from broker.upstreams.server_config import ServerConfig
     from broker.upstreams.server_status import ServerStatus
-    from broker.upstreams.upstream_requests import Sampling
+    from broker.upstreams.upstream_requests import Sampler, Sampling
 
 _MODULES = {
     "Answer": "authorization.questions",
@@ -86,9 +93,12 @@ _MODULES = {
     "ConfigError": "errors",
     "Denial": "authorization.grants",
     "Difference": "recordings.replay.replay",
+    "DirectResult": "calls.direct_calls",
+    "Embedder": "search",
     "ExecutionError": "runs.envelope",
     "ExecutionResult": "runs.envelope",
     "Extraction": "calls.extraction",
+    "Extractor": "calls.extraction",
     "Form": "authorization.forms",
     "FormReply": "authorization.forms",
     "Grant": "authorization.grants",
@@ -101,6 +111,7 @@ _MODULES = {
     "Predicate": "authorization.predicates",
     "Question": "authorization.questions",
     "QuestionBox": "authorization.question_box",
+    "Ranker": "search",
     "RecordedRuns": "recorded_runs",
     "Recording": "recordings.recording",
     "RecordingEntry": "recordings.keeping.entries",
@@ -108,8 +119,11 @@ _MODULES = {
     "Replayed": "recordings.replay.replay",
     "Reply": "surface",
     "RunInterruptedError": "errors",
+    "Sampler": "upstreams.upstream_requests",
     "Sampling": "upstreams.upstream_requests",
     "SearchError": "errors",
+    "SearchPage": "search",
+    "SearchRequest": "search",
     "ServeSettings": "server",
     "ServerConfig": "upstreams.server_config",
     "ServerStatus": "upstreams.server_status",
@@ -118,6 +132,8 @@ _MODULES = {
     "StoreError": "errors",
     "ToolDetails": "disclosure.tool_details",
     "UnavailableError": "errors",
+    "UnknownAnswerer": "recordings.journal.resuming",
+    "UnknownOutcome": "recordings.settings",
     "UnknownToolError": "errors",
     "UpstreamError": "errors",
     "Verdict": "authorization.questions",
@@ -145,9 +161,12 @@ __all__ = [
     "ConfigError",
     "Denial",
     "Difference",
+    "DirectResult",
+    "Embedder",
     "ExecutionError",
     "ExecutionResult",
     "Extraction",
+    "Extractor",
     "Form",
     "FormReply",
     "Grant",
@@ -160,6 +179,7 @@ __all__ = [
     "Predicate",
     "Question",
     "QuestionBox",
+    "Ranker",
     "RecordedRuns",
     "Recording",
     "RecordingEntry",
@@ -167,8 +187,11 @@ __all__ = [
     "Replayed",
     "Reply",
     "RunInterruptedError",
+    "Sampler",
     "Sampling",
     "SearchError",
+    "SearchPage",
+    "SearchRequest",
     "ServeSettings",
     "ServerConfig",
     "ServerStatus",
@@ -177,6 +200,8 @@ __all__ = [
     "StoreError",
     "ToolDetails",
     "UnavailableError",
+    "UnknownAnswerer",
+    "UnknownOutcome",
     "UnknownToolError",
     "UpstreamError",
     "Verdict",

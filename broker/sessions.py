@@ -229,7 +229,7 @@ class Session:
     async def search(self, request: SearchRequest | str) -> SearchPage:
         """Find tools of all servers, or of those that the request names; connects lazy servers that may have some.
 
-        A text is a `broker.search.SearchRequest(query=text)`. A search describes nothing: for a page at detail `full`,
+        A text is a `broker.SearchRequest(query=text)`. A search describes nothing: for a page at detail `full`,
         pass its `to_describe` to `get_tool_details`.
 
         Raises:
@@ -239,7 +239,7 @@ class Session:
         if isinstance(request, str):
             request = SearchRequest(query=request)
         elif not isinstance(request, SearchRequest):
-            raise TypeError(f"a search is words, or a broker.search.SearchRequest, not a {type(request).__name__}")
+            raise TypeError(f"a search is words, or a broker.SearchRequest, not a {type(request).__name__}")
         return await self._finder.search(request)
 
     def summaries(self, page: SearchPage) -> TierPage:

@@ -7,7 +7,7 @@ script sends is checked like anything else that it writes, and so is what the mo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from broker.authorization.model_calls import SERVER, TOOL
 from broker.callbacks import failing_alone
@@ -45,9 +45,8 @@ class Extraction:
     instructions: str
 
 
-if TYPE_CHECKING:
-    # Asks a model, and returns its answer as JSON data; raises UnfitResultError where the answer is none.
-    Extractor = Callable[[Extraction], Awaitable[Any]]
+Extractor: TypeAlias = "Callable[[Extraction], Awaitable[Any]]"
+"""Asks a model, and returns its answer as JSON data; raises UnfitResultError where the answer is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
@@ -565,6 +566,15 @@ def test_a_grant_for_a_scope_that_there_is_not_is_refused():
 def test_names_that_are_not_loaded_yet_are_listed():
     script = "import broker\nassert set(broker.__all__) <= set(dir(broker))\nassert 'Broker' not in vars(broker)"
     subprocess.run([sys.executable, "-c", script], check=True)  # noqa: S603  # a script of this test
+
+
+def test_every_public_name_can_be_loaded_and_is_known_to_type_checkers():
+    tree = ast.parse(Path(str(broker_package.__file__)).read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "importlib"]
+    typed = {alias.name for node in imports if node.module != "typing" for alias in node.names}
+    assert typed == set(broker_package.__all__)
+    assert list(broker_package._MODULES) == broker_package.__all__
+    assert all(getattr(broker_package, name) is not None for name in broker_package.__all__)
 
 
 def test_what_the_methods_say_that_they_raise_is_imported_from_the_package():

@@ -294,7 +294,7 @@ async def test_what_no_call_can_be_answered_by_is_named():
 
 
 USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
-    "search for a number": ("search", (5,), "a search is words, or a broker.search.SearchRequest, not a int"),
+    "search for a number": ("search", (5,), "a search is words, or a broker.SearchRequest, not a int"),
     "search for nothing": ("search", (None,), "not a NoneType"),
     "search by a dict": ("search", ({"query": "add"},), "not a dict"),
     "fetch a number": ("get_tool_details", (5,), "tools are named by texts, as ['git.git_log'], not by a int"),
