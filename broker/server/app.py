@@ -27,6 +27,7 @@ from broker.server.announcing import Announcer
 from broker.server.asking import Asking
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
+from broker.server.open_requests import OpenRequests
 from broker.server.resources import Resources
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.session_keeper import NoSessionError, SessionKeeper, handle_in
@@ -105,6 +106,7 @@ class BrokerServer:
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
+        self.open_requests = OpenRequests()
         self._asking = Asking(broker.requested_runs)
         self._limits = limits
         self._log_levels = LogLevels(settings.sessions)
@@ -146,7 +148,7 @@ class BrokerServer:
             on_read_resource=resources.read,
             on_subscriptions_listen=self._announcer.listen if self._announcer is not None else None,
         )
-        mcp.middleware.append(told_without_details)
+        mcp.middleware.extend([told_without_details, self.open_requests.middleware])
         mcp.has_changing_tools = self._is_tools_mode
         # Not the constructor's argument, which warns that the newer era has none.
         mcp.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._log_levels.set)

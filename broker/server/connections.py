@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from broker.room import gives_way
 from broker.server.identity import SESSION_HEADER, principal_of_owner, principal_of_request
+from broker.server.open_requests import key_of
 from broker.server.request_values import received_again
 from broker.texts import tool_texts
 from broker.value_count import values_in
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from broker.server.open_requests import OpenRequests
     from broker.server.session_keeper import SessionKeeper
 
 OPENING_BYTES = 64 * 1024
@@ -36,6 +38,8 @@ _RESUMED_FROM = b"last-event-id"
 _LARGE = (
     f"A request without Mcp-Session-Id opens a session, and may have {OPENING_BYTES} bytes and {OPENING_VALUES} values"
 )
+_OPEN_SAYS = "A request with this id is still being answered. This one was not executed: give each its own id."
+_OPEN = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": _OPEN_SAYS}}
 _FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": tool_texts.TOO_MANY_SESSIONS}}
 
 
@@ -45,15 +49,27 @@ class Connections:
     It is behind the bound on bodies: who has not sent a whole request asks for no room.
     """
 
-    def __init__(self, manager: StreamableHTTPSessionManager, sessions: SessionKeeper, *, most: int) -> None:
-        """Stand in front of a manager's application; `sessions` knows in which scripts run, and hears of their ends."""
+    def __init__(
+        self,
+        manager: StreamableHTTPSessionManager,
+        sessions: SessionKeeper,
+        open_requests: OpenRequests,
+        *,
+        most: int,
+    ) -> None:
+        """Stand in front of a manager's application.
+
+        `sessions` knows in which scripts run, and hears of their ends; `open_requests`, what is being answered.
+        """
         self._manager = manager
         self._app: ASGIApp = manager.asgi_app.app
         self._sessions = sessions
+        self._open_requests = open_requests
         self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; one that opens a connection only where there is room for it."""
+        """Pass a request on that is not open; one that opens a connection only where there is room for it."""
+        request = None
         headers = Headers(scope=scope)
         is_older = headers.get(_VERSION_HEADER, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS
         if is_older and SESSION_HEADER not in headers:
@@ -64,9 +80,16 @@ class Connections:
             if not await self._make_room():
                 await JSONResponse(_FULL, status_code=503)(scope, receive, send)
                 return
+        elif is_older and scope["method"] == "POST":
+            receive = received_again(first := await receive(), receive)
+            request = key_of(headers[SESSION_HEADER], first.get("body", b""))
+            if request is not None and request in self._open_requests:
+                await JSONResponse(_OPEN, status_code=400)(scope, receive, send)
+                return
         # Nothing is kept of a stream that ended, and the SDK answers the wish for it with nothing at all.
         kept = [(name, value) for name, value in scope["headers"] if name != _RESUMED_FROM]
-        await self._app({**scope, "headers": kept}, receive, send)
+        with self._open_requests.holding(request):
+            await self._app({**scope, "headers": kept}, receive, send)
         if scope["method"] == "DELETE":
             self._note_end(headers.get(SESSION_HEADER, ""))
 

@@ -141,7 +141,9 @@ def http_app(server: BrokerServer, address: Address) -> Starlette:
     app.add_middleware(OneLength)
     challenge_with_reasons(app)
     manager = server.mcp.session_manager
-    manager.asgi_app.app = BoundedValues(Connections(manager, server.sessions, most=settings.sessions))
+    manager.asgi_app.app = BoundedValues(
+        Connections(manager, server.sessions, server.open_requests, most=settings.sessions)
+    )
     return app
 
 

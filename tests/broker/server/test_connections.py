@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import anyio
 import mcp.types as t
@@ -78,6 +79,35 @@ async def test_a_connection_in_which_a_script_runs_gives_way_to_none(shared, sta
         assert (await his.call_tool("execute_code", {"code": "1"})).structured_content["value"] == 1
         assert calls == [("wait",)]
         tasks.cancel_scope.cancel()
+
+
+async def test_a_request_that_is_sent_again_while_its_script_runs_is_not_executed_again(shared, started, calls):
+    """Whether its client still waits for the answer or went away without it."""
+    async with shared() as (ada, bob, url), anyio.create_task_group() as tasks:
+        connection = {"mcp-session-id": await opened(ada, url), "mcp-protocol-version": "2025-11-25"}
+        await ada.post(url, headers=connection, json=called(1, "get_tool_details", {"tools": ["desk.wait"]}))
+        run = called(70, "execute_code", {"code": "from tools import desk\nawait desk.wait()"})
+        listening = anyio.CancelScope()
+        tasks.start_soon(within, listening, partial(ada.post, url, headers=connection, json=run, timeout=60))
+        await started.wait()
+        while_listened = await ada.post(url, headers=connection, json=run)
+        listening.cancel()
+        await anyio.wait_all_tasks_blocked()
+        afterwards = await ada.post(url, headers=connection, json=run)
+        of_another = await bob.post(url, headers=connection, json=run)
+        assert (while_listened.status_code, afterwards.status_code, of_another.status_code) == (400, 400, 404)
+        assert "was not executed" in while_listened.json()["error"]["message"]
+        assert await pinged(ada, url, connection["mcp-session-id"]) == 200
+        assert calls == [("wait",)]
+
+
+def called(number, tool, arguments):
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+async def within(scope, work):
+    with scope:
+        await work()
 
 
 async def test_sessions_of_one_principal_give_way_to_those_of_others(shared):
