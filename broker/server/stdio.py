@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic_core import from_json
 
 from broker.logging import logger
 
@@ -52,7 +53,7 @@ async def standard_streams() -> AsyncIterator[
         outgoing, outgoing_receive = anyio.create_memory_object_stream[SessionMessage](0)
         listening = anyio.CancelScope()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_read, reading, incoming_send, listening)
+            tasks.start_soon(_read, reading, incoming_send, outgoing.clone(), listening)
             tasks.start_soon(_write, writing, outgoing_receive, listening)
             yield incoming, outgoing
             tasks.cancel_scope.cancel()
@@ -80,17 +81,24 @@ def _duplicate(number: int) -> int:
 
 
 async def _read(
-    number: int, messages: MemoryObjectSendStream[SessionMessage | Exception], listening: anyio.CancelScope
+    number: int,
+    messages: MemoryObjectSendStream[SessionMessage | Exception],
+    answers: MemoryObjectSendStream[SessionMessage],
+    listening: anyio.CancelScope,
 ) -> None:
+    """Read until the end, or until `listening` is cancelled; what is no message is answered here."""
     waits = _can_be_waited_for(number)
     line = bytearray()
-    async with messages:
-        with listening, suppress(ConnectionError):
+    async with messages, answers:
+        with listening, suppress(ConnectionError, anyio.BrokenResourceError):
             while chunk := await _chunk(number, waits=waits):
                 *ended, rest = chunk.split(b"\n")
                 for part in ended:
                     line += part
-                    await messages.send(_message(line))
+                    if (message := _message(line)) is not None:
+                        await messages.send(message)
+                    elif (refusal := _refusal(line)) is not None:
+                        await answers.send(SessionMessage(refusal))
                     line = bytearray()
                 line += rest
                 if len(line) > LINE_BYTES:
@@ -113,15 +121,29 @@ def _can_be_waited_for(number: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(number)
 
 
-def _message(line: bytearray) -> SessionMessage | Exception:
+def _message(line: bytearray) -> SessionMessage | None:
     """Read a message; one that is refused for a bad character is read with that one replaced: it wants an answer."""
     with suppress(ValueError, RecursionError):
         return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
-    try:
+    with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False)
         return SessionMessage(jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False))
-    except (ValueError, RecursionError) as error:
-        return error
+    return None
+
+
+def _refusal(line: bytearray) -> JSONRPCError | None:
+    """Return the answer to a line that is no message; None to an empty one, and to what may be meant as an answer."""
+    try:
+        said = from_json(bytes(line))
+    except ValueError:
+        error = ErrorData(code=PARSE_ERROR, message="Parse error: a line is not JSON, and was left out")
+        return JSONRPCError(jsonrpc="2.0", id=None, error=error) if line.strip() else None
+    if isinstance(said, dict) and "method" not in said:
+        return None  # its id would be one of ours, and the same one of the client's is of another request
+    number = said.get("id") if isinstance(said, dict) else None
+    error = ErrorData(code=INVALID_REQUEST, message="Invalid request: a line is one JSON-RPC 2.0 message; not executed")
+    is_id = isinstance(number, str | int) and not isinstance(number, bool)
+    return JSONRPCError(jsonrpc="2.0", id=number if is_id else None, error=error)
 
 
 async def _write(

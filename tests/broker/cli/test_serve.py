@@ -161,6 +161,29 @@ def test_lines_that_are_no_messages_do_not_end_it(codemode, config):
     assert json.loads(finished.stdout.splitlines()[-1])["result"]["protocolVersion"] == "2025-11-25"
 
 
+NO_MESSAGES = {
+    "no JSON": ("{", -32700, None),
+    "a batch": ('[{"jsonrpc": "2.0", "id": 2, "method": "ping"}]', -32600, None),
+    "parameters in a list": ('{"jsonrpc": "2.0", "id": 2, "method": "ping", "params": [1]}', -32600, 2),
+    "no version": ('{"id": "two", "method": "ping"}', -32600, "two"),
+}
+
+
+@pytest.mark.parametrize("case", NO_MESSAGES)
+def test_a_line_that_is_no_message_is_answered(codemode, config, case):
+    line, code, number = NO_MESSAGES[case]
+    finished = codemode("serve", "-c", config, stdin=f"\n{line}\n" + spoken(INITIALIZE))
+    refused, initialized = map(json.loads, finished.stdout.splitlines())
+    assert (refused["error"]["code"], refused["id"]) == (code, number)
+    assert initialized["id"] == INITIALIZE["id"]
+
+
+def test_what_may_be_an_answer_is_not_answered(codemode, config):
+    finished = codemode("serve", "-c", config, stdin='{"jsonrpc": "2.0", "id": 1, "result": 5}\n' + spoken(INITIALIZE))
+    [initialized] = map(json.loads, finished.stdout.splitlines())
+    assert "result" in initialized
+
+
 def test_a_request_with_half_of_a_character_is_answered(codemode, config):
     """As of a client in JavaScript that has cut a text within an emoji."""
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping", "params": {"_meta": {"cut": "\ud83d"}}}
