@@ -142,10 +142,11 @@ def script_not_described(places: Sequence[str], changed: Sequence[str]) -> str:
         places: The tools as the script calls them, with their lines.
         changed: What is different in those that were described once.
     """
-    since = f" Since they were described: {one_line('; '.join(changed), _CHANGES_CHARACTERS)}." if changed else ""
+    since = f" {one_line('; '.join(changed), _CHANGES_CHARACTERS)}." if changed else ""
+    or_changed = ", or have changed since they were" if changed else ""
     named = [one_line(place, _PLACE_CHARACTERS) for place in places]
     shown = few(named, len(that_fit(named, _PLACES_CHARACTERS)))
-    return f"The script was not started: these tools have not been described yet: {shown}.{since}"
+    return f"The script was not started: these tools have not been described yet{or_changed}: {shown}.{since}"
 
 
 def fetch_them(names: Sequence[str], *, are_others: bool = False) -> str:

@@ -193,7 +193,10 @@ def imports(namespaces: Sequence[str]) -> str:
 
 def not_described(details: ToolDetails) -> str:
     """Return which names were not described and why, and what changed in those that were."""
-    lines = [f"{_quoted(name)} changed since you fetched it: {what}" for name, what in details.changed.items()]
+    lines = [
+        f"{_quoted(name)} changed since you fetched it: {what.removeprefix('changed: ')}"
+        for name, what in details.changed.items()
+    ]
     problems: dict[str, list[str]] = {}
     for name, problem in details.unavailable.items():
         problems.setdefault(bounded_problem(problem, _WHY_CHARACTERS), []).append(name)

@@ -84,7 +84,7 @@ def details(name: str, near: tuple[str, ...], count: int = 1) -> ToolDetails:
         unknown={f"{name}{number}": near for number in range(count)},
         ambiguous={f"{name}bare": near},
         unavailable={f"{name}down.x": f"down is not available: {name}"},
-        changed={f"{name}.changed": name},
+        changed={f"{name}.changed": f"changed: {name}"},
         withdrawn=(f"{name}0",),
     )
 
@@ -192,7 +192,7 @@ def refused(name: str, policy: PolicyConfig, *, denial: Denial | None = None, us
 # What scripts are told of calls, and models of scripts that were not started.
 CALLS = {
     "script_not_described": lambda name: call_texts.script_not_described(
-        [f"git.{one_line(name, 128)} (line 3)"] * (40 if name == HOSTILE else 1), [name]
+        [f"git.{one_line(name, 128)} (line 3)"] * (40 if name == HOSTILE else 1), [f"git.{name} changed: {name}"]
     ),
     "fetch_them": lambda name: call_texts.fetch_them([f"git.{one_line(name, 128)}"] * (40 if name == HOSTILE else 1)),
     "fetch_them where others are described": lambda name: call_texts.fetch_them(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -479,6 +480,22 @@ async def test_of_a_tool_that_its_server_has_withdrawn_that_is_said(session):
     assert fetched.text.startswith('The server of "desk.add" has withdrawn it.\nThere is no tool "desk.add": ')
     other = await session.dispatch("execute_code", {"code": "from tools import desk\nawait desk.ad(a=1)"})
     assert "there is no tool `ad` in tools.desk (" in other.text
+
+
+async def test_a_tool_that_has_changed_is_not_said_to_have_never_been_described(session):
+    await session.dispatch("get_tool_details", {"tools": ["desk.add"]})
+    catalog = session._catalog
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]}
+    catalog.replace(
+        "desk",
+        [replace(entry.spec, input_schema=schema) for entry in catalog.of_server("desk") if entry.spec.name == "add"],
+    )
+    lacking = await session.dispatch("execute_code", {"code": "await desk.add(a=1)"})
+    assert (
+        "these tools have not been described yet, or have changed since they were: desk.add (line 1). "
+        "desk.add changed: new parameter 'b', parameter 'a'. They are described now"
+    ) in lacking.text
+    assert lacking.text.endswith("\n\"desk.add\" changed since you fetched it: new parameter 'b', parameter 'a'")
 
 
 async def test_of_a_tool_that_its_server_withdraws_while_a_script_runs_that_is_said(session):
