@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+import structlog
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -28,6 +29,13 @@ FAULTY = Path(__file__).parent / "servers" / "faulty.py"
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request):
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def _log_of_a_program():
+    """Have each test log as a program does that has not configured structlog, which `capture_logs` does for good."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture
