@@ -52,9 +52,10 @@ class OpenRequests:
 
     async def middleware(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Hold a request open while it is answered, whether or not its client still listens."""
-        connection = connection_of(ctx)
-        is_named = ctx.request_id is not None and connection and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
-        with self.holding((principal_of_request(), connection, str(ctx.request_id)) if is_named else None):
+        connection = "" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else connection_of(ctx)
+        if not connection or ctx.request_id is None:
+            return await call_next(ctx)
+        with self.holding((principal_of_request(), connection, str(ctx.request_id))):
             return await call_next(ctx)
 
 

@@ -89,7 +89,7 @@ def explain(
 def explain_own(
     settings: ServerConfig, connection: Connection, error: Exception | None, *, timed_out: bool
 ) -> Explanation:
-    """Do the same for a server of this process. What its code raised is in the log."""
+    """Put into words why a server of this process cannot be used; what its code raised is in the log."""
     if timed_out:
         late = f"it did not become ready within {settings.connect_timeout_seconds:g} s"
         return Explanation(late, "See what its lifespan waits for.")
