@@ -19,6 +19,7 @@ from mcp import MCPError
 from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
+from broker.callbacks import EscapedError
 from broker.errors import LoginError, ReplyError
 from broker.shortage import raise_limits, shortage
 from broker.texts import call_texts
@@ -207,7 +208,8 @@ def _unforeseen(causes: list[Exception], redact: Callable[[str], str]) -> str:
         case [ValidationError(), *_]:
             return "it answered with something that the protocol does not allow"
         case [error, *_]:
-            return f"it cannot be used: {type(error).__name__}"
+            escaped = isinstance(error, EscapedError)
+            return f"it cannot be used: {error if escaped else type(error).__name__}"
     return "the connection ended"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import asynccontextmanager
 
 import anyio
@@ -61,6 +62,14 @@ async def test_a_lifespan_that_cannot_begin_is_explained_in_the_log(caplog):
     assert (state, problem) == ("down", "it cannot be used: FileNotFoundError")
     assert what_to_do == "The log has the traceback."
     assert "'/nowhere/model.bin'" in caplog.text
+
+
+async def test_a_lifespan_that_exits_is_told_by_what_it_raised(caplog):
+    async def lifespan(_server):
+        yield sys.exit(3)
+
+    assert (await states_of(server_with(lifespan)))[:2] == ("down", "it cannot be used: SystemExit")
+    assert "SystemExit: 3" in caplog.text
 
 
 async def test_a_lifespan_that_fails_at_its_end_is_in_the_log(caplog):
