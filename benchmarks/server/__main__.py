@@ -128,7 +128,7 @@ async def _stub_calls(isolation: Literal["thread", "process"], store: Store | No
     for what, one in (("server", ours), ("plain function", functions)):
         report(
             f"stub call to a {what} of this process, {isolation} isolation, {kept}",
-            "1.3",
+            "1.3" if store is None else "",
             f"{one.per(CALLS)} against {theirs.per(CALLS)}: {one.beside(theirs)}",
         )
 
@@ -190,7 +190,7 @@ async def over_mcp() -> None:
             "3 ms",
             f"{smallest} against {one_call}: {smallest.beside(one_call)}",
         )
-        report(f"… again and again, {isolation} isolation", "", str(following))
+        report(f"… again and again, {isolation} isolation", "3 ms", str(following))
         report(f"call to a function over MCP in memory, {isolation} isolation", "", took.per(CALLS))
         report(f"script of {SEQUENCE} such calls, {isolation} isolation", "", str(few))
 
