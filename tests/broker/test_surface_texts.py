@@ -503,6 +503,7 @@ FOR_OTHERS = {
         "broker/server/request_values.py",
         "broker/server/slow_requests.py",
         "broker/server/stated_length.py",
+        "broker/server/stdio.py",
         "broker/server/tokens.py",
         "broker/server/tools_api.py",
         "broker/upstreams/in_process.py",
