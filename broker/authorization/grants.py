@@ -164,6 +164,14 @@ class Held:
             and labels <= self.grant.after
         )
 
+    def lack(self, call: PendingCall, now: float) -> str:
+        """Return why it does not cover a call of its tool, whatever the run and its labels; empty if it may."""
+        if not self.holds(call.arguments):
+            return refusal_texts.FOR_OTHER_ARGUMENTS
+        if self.calls_left <= 0:
+            return refusal_texts.USED_UP
+        return "" if now < self.expires else refusal_texts.ENDED
+
 
 @dataclass(slots=True, eq=False)
 class GrantBook:
@@ -257,15 +265,8 @@ class GrantBook:
 
         Empty if no grant is for the tool, or where none of these is why.
         """
-        for held in self._held.values():
-            if self._matches(held, call):
-                if not held.holds(call.arguments):
-                    return refusal_texts.not_for_these_arguments(str(held.grant))
-                if held.calls_left <= 0:
-                    return refusal_texts.used_up_grant(str(held.grant))
-                if now >= held.expires:
-                    return refusal_texts.ended_grant(str(held.grant))
-        return ""
+        lacks = ((held.grant, held.lack(call, now)) for held in self._held.values() if self._matches(held, call))
+        return next((refusal_texts.of_a_grant(str(grant), lack) for grant, lack in lacks if lack), "")
 
     def denial_of(self, call: PendingCall) -> Denial | None:
         """Return a denial that covers a call; one with a note is preferred."""

@@ -25,6 +25,9 @@ _REASON_CHARACTERS = 360
 _PATTERN_CHARACTERS = 400
 _PLAIN_PATTERN = re.compile(r"[A-Za-z0-9_./*?\[\]:@-]+")
 
+FOR_OTHER_ARGUMENTS = "does not hold for these arguments"
+USED_UP = "is used up"
+ENDED = "has ended"
 NOBODY_WAS_THERE = "nobody was there to ask:"
 BY_A_PERSON = "by the person who was asked"
 ANSWERER_FAILED = "whoever was asked failed to answer"
@@ -81,19 +84,9 @@ def nobody_agreed(call: str, flow: str) -> str:
     return f"{name} was not called: {received}, a person has to agree and nobody is there to ask."
 
 
-def not_for_these_arguments(grant: str) -> str:
-    """Return that a grant for a tool does not hold for the arguments of a call."""
-    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} does not hold for these arguments"
-
-
-def used_up_grant(grant: str) -> str:
-    """Return that a grant for a tool has no calls left."""
-    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} is used up"
-
-
-def ended_grant(grant: str) -> str:
-    """Return that the time of a grant for a tool is over."""
-    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} has ended"
+def of_a_grant(grant: str, lack: str) -> str:
+    """Return why a grant for a tool does not cover a call: one of `FOR_OTHER_ARGUMENTS`, `USED_UP`, `ENDED`."""
+    return f"the grant {one_line(grant, _GRANT_CHARACTERS)} {lack}"
 
 
 def not_covered(call: str, why: str) -> str:

@@ -262,10 +262,10 @@ REFUSALS = {
     "used_up_for_now": lambda name: refusal_texts.used_up_for_now(name, 10, 60),
     "nobody_answered": lambda name: refusal_texts.nobody_answered(300),  # noqa: ARG005
     "nobody_agreed": lambda name: refusal_texts.nobody_agreed(name, name),
-    "not_for_these_arguments": refusal_texts.not_for_these_arguments,
-    "used_up_grant": refusal_texts.used_up_grant,
-    "ended_grant": refusal_texts.ended_grant,
-    "not_covered": lambda name: refusal_texts.not_covered(name, refusal_texts.not_for_these_arguments(name)),
+    "of_a_grant": lambda name: refusal_texts.of_a_grant(name, refusal_texts.FOR_OTHER_ARGUMENTS),
+    "not_covered": lambda name: refusal_texts.not_covered(
+        name, refusal_texts.of_a_grant(name, refusal_texts.FOR_OTHER_ARGUMENTS)
+    ),
     "nobody_allowed": lambda name: refusal_texts.nobody_allowed(name, name),
 }
 CASES |= REFUSALS
