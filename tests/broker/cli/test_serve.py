@@ -191,26 +191,8 @@ def test_a_request_with_half_of_a_character_is_answered(codemode, config):
     assert {"jsonrpc": "2.0", "id": 2, "result": {}} in map(json.loads, finished.stdout.splitlines())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_while_its_client_is_silent(command, environment, config, number):
-    process = subprocess.Popen(  # noqa: S603  # our own command
-        [command, "serve", "-c", config],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdin
-        assert process.stdout
-        process.stdin.write(spoken(INITIALIZE))
-        process.stdin.flush()
-        process.stdout.readline()
-        process.send_signal(number)
-        assert process.wait(timeout=20) == 0
-
-
-def test_a_client_that_reads_no_more_ends_it(command, environment, config):
+@contextmanager
+def initialized(command, environment, config):
     process = subprocess.Popen(  # noqa: S603  # our own command
         [command, "serve", "-c", config], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -220,6 +202,18 @@ def test_a_client_that_reads_no_more_ends_it(command, environment, config):
         process.stdin.write(spoken(INITIALIZE))
         process.stdin.flush()
         process.stdout.readline()
+        yield process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_its_client_is_silent(command, environment, config, number):
+    with initialized(command, environment, config) as process:
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 0
+
+
+def test_a_client_that_reads_no_more_ends_it(command, environment, config):
+    with initialized(command, environment, config) as process:
         process.stdout.close()
         process.stdin.write(spoken({"jsonrpc": "2.0", "id": 2, "method": "ping"}))
         process.stdin.flush()
