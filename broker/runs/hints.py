@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from broker.calls.call_failures import text_for
@@ -43,6 +42,7 @@ _GIVES = re.compile(
     r"|((?:\w+[ \t]*,[ \t]*)*\w+)[ \t]*(?::[^=\n]{0,100})?[ \t]=(?!=))"
 )
 """What gives names a value: a loop, or a statement; a space before `=` is what arguments by name do not have."""
+_NAME = re.compile(r"(?<![\w.])\w+")
 _MARKDOWN = re.compile(r"(?m)^[ \t]*(?:```|~~~)")
 _UNREAD = (
     (re.compile(r"(?m)^[ \t]*(?:>>> |In \[\d+\]:)"), hint_texts.WITHOUT_PROMPTS),
@@ -157,6 +157,8 @@ _AT_A_LINE = (
 """In the end of a traceback, with the lines of the script."""
 _MOST_READ = 1_000
 """Characters of an error: a script may write more of it, and some patterns take the cube of their number."""
+_MOST_SCRIPT = 100_000
+"""Characters of a script in which names are looked for that it gives values: this is done on the event loop."""
 _OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
 _BESIDE = frozenset({"execute_code", "get_tool_details", "search_tools"})
 
@@ -198,7 +200,7 @@ def sharpened(diagnostic: Diagnostic, script: str, catalog: Catalog) -> Diagnost
 
 def is_of_another_language(script: str, line: int) -> bool:
     """Tell whether a line that Python cannot read looks like another language: its other mistakes mean nothing then."""
-    text = [*islice(script.split("\n"), line)][-1:]
+    text = script.split("\n")[line - 1 : line]
     return any(text_for(one, _UNREAD) == hint_texts.PYTHON_ALONE for one in text)
 
 
@@ -240,15 +242,19 @@ def _without_value(name: str, failed: int, script: str) -> str:
     caught = re.search(rf"(?m)^[ \t]*except\b[^\n]{{0,200}} as {name}:", script)
     if caught is not None:
         return hint_texts.gone_after_except(name, _line_at(caught.end(), script))
-    line = _line_that_gives(name, script)
-    return hint_texts.only_there(name, line) if line not in {0, failed} else ""
+    line = _lines_that_give(script).get(name, failed)
+    return hint_texts.only_there(name, line) if line != failed else ""
 
 
-def _line_that_gives(name: str, script: str) -> int:
-    """Return the first line that gives a name a value; 0 if none does."""
-    given = (one for one in _GIVES.finditer(script) if name in re.findall(r"(?<![\w.])\w+", one[1] or one[2]))
-    first = next(given, None)
-    return 0 if first is None else _line_at(first.end(), script)
+def _lines_that_give(script: str) -> dict[str, int]:
+    """Return the names to which the beginning of a script gives values, each with the first line that does."""
+    lines: dict[str, int] = {}
+    line, place = 1, 0
+    for given in _GIVES.finditer(script, 0, _MOST_SCRIPT):
+        line, place = line + script.count("\n", place, given.end()), given.end()
+        for name in _NAME.findall(given[1] or given[2]):
+            lines.setdefault(name, line)
+    return lines
 
 
 def _missing_hint(raised: Raised, script: str, catalog: Catalog) -> str:
@@ -263,10 +269,10 @@ def _missing_hint(raised: Raised, script: str, catalog: Catalog) -> str:
 
 def _another_value(attribute: str, script: str, catalog: Catalog) -> str:
     """Return that the script gives another value to the name of the server that has this tool, if it does."""
-    for namespace in catalog.namespaces.values():
-        is_tool = catalog.by_python_name(f"{namespace}.{attribute}") is not None
-        if is_tool and (line := _line_that_gives(namespace, script)):
-            return hint_texts.no_server_after(namespace, line)
+    servers = {*catalog.namespaces.values()}
+    for name, line in _lines_that_give(script).items():
+        if name in servers and catalog.by_python_name(f"{name}.{attribute}") is not None:
+            return hint_texts.no_server_after(name, line)
     return ""
 
 

@@ -181,6 +181,7 @@ class Upstream:
         )
         process, self._process = self._process, None
         error: Exception | None = None
+        is_own = not isinstance(self._target, ServerConfig)
         # The deadline holds until the tools are listed; then the scope only frames the connection.
         with anyio.CancelScope(deadline=anyio.current_time() + self.settings.connect_timeout_seconds) as scope:
             try:
@@ -192,15 +193,15 @@ class Upstream:
                     await self._serve(connection)
             except* Exception as caught:  # noqa: BLE001  # one server's fault must not reach the others
                 error = caught  # on trio it may come together with a cancellation, which goes on
-                if not isinstance(self._target, ServerConfig):
+                if is_own:
                     logger().exception("a server of this program failed", server=self.name)
             finally:
                 self._lose_connection()
         timed_out = scope.cancelled_caught and not ready
-        if isinstance(self._target, ServerConfig):
-            explanation = explain(self.name, self.settings, connection, error, timed_out=timed_out)
-        else:
+        if is_own:
             explanation = explain_own(self.settings, connection, error, timed_out=timed_out)
+        else:
+            explanation = explain(self.name, self.settings, connection, error, timed_out=timed_out)
         explanation = replace(explanation, problem=self._redact(explanation.problem))
         self._protocol_version = None
         if self._readiness.is_wanted:

@@ -186,6 +186,7 @@ async def test_who_waits_for_an_instance_that_cannot_be_made_makes_one(make_spar
 
     monkeypatch.setattr(spares._change, "wait_for", noted)
     spares.free(spares.take())
+    assert may_fail.is_set()
 
 
 @pytest.mark.parametrize("is_full", [True, False])
