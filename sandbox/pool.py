@@ -49,7 +49,7 @@ class Pool:
     """How many instances are kept ready.
 
     Attributes:
-        size: Instances in each process that runs guests, of 0.8 MB each. A run uses one, and reading which tools its
+        size: Instances in each process that runs guests, of 0.5 MB each. A run uses one, and reading which tools its
             script names may use another. They are replaced when the run has ended, or at once when none is left.
         idle_seconds: After how long without a run they are given up. The first run afterwards makes its own.
 

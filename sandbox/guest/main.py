@@ -1,6 +1,7 @@
 """The component: what the host enters. Importing this module is what the image's snapshot is taken of."""
 
 import asyncio
+import functools
 import gc
 import warnings
 
@@ -11,6 +12,7 @@ from . import (
     entropy,
     failures,
     help_texts,
+    hot_code,
     immortals,
     output,
     packages,
@@ -28,6 +30,7 @@ standard_library.load()
 time_zones.load()
 packages.load()
 output.install(wit_world.write)
+entropy.install()
 absent.install()
 help_texts.install()
 failures.install()
@@ -36,24 +39,15 @@ stubs.prepare()
 COLLECT_AFTER = 10_000
 """New objects before the collector looks for cycles; most scripts end earlier."""
 
-CALLING, PRINTING = (
-    practice.start_of(script, {"warm": {"doc": "", "functions": {"up": practice.DESCRIBED}}})
-    for script in (
-        "import asyncio\nfrom tools import warm\nawait asyncio.sleep(0)\nawait warm.up(first=1)",
-        "print('', end='')",
-    )
-)
+PRINTING = practice.start_of("print('', end='')", {})
 
 
 class WitWorld(wit_world.WitWorld):
     """The component's exports. None of them lets an exception through: it would be a trap."""
 
     def warm(self, _nothing: str) -> str:
-        """Run trivial scripts as real ones are run, so that the first of these finds pages and caches in place."""
+        """Run a trivial script as a real one is run, so that the first of these finds its pages in place."""
         global _run
-        self.start(CALLING)
-        self.resume('[{"id":1,"value":1}]')
-        _run = None
         step = self.start(PRINTING)
         _run = None
         return step
@@ -112,9 +106,17 @@ warnings.simplefilter("ignore", ResourceWarning)  # what is not closed is gone w
 warnings.filterwarnings("ignore", r"coroutine 'tools\..*' was never awaited", RuntimeWarning)
 output.install(lambda _number, _text: None)  # the host cannot be called while the snapshot is taken
 _run = None
-practice.practise(WitWorld())
+_world = WitWorld()
+_warm = functools.partial(_world.warm, "")
+_PRACTICE = [functools.partial(practice.practise, _world, script) for script in practice.SCRIPTS]
+immortals.make_immortal()  # practised code counts references to constants that were not immortal when it first ran
+packing.fill_holes()
+hot_code.gather([_warm, *_PRACTICE])
+for _practise in [*_PRACTICE * practice.ROUNDS, _warm]:
+    _practise()
+practice.forget()
 output.install(wit_world.write)
-entropy.quiet_snapshot()
+entropy.seed(None)
 _run = None
 keep_reserve()
 # A collection visits, and so copies, every object that a script has touched: rarely, then, and late.

@@ -5,6 +5,7 @@ writes costs an instance a private copy of the page it falls on. What has happen
 all instances, and is not done again by each.
 """
 
+import builtins
 import json
 import linecache
 import sys
@@ -50,23 +51,26 @@ for index in range(3):
     pass
 function(0)
 """
-_SCRIPTS = ("print('text', 1, end='')\n1 + 1", _CALLS, _REFUSED, _FAILING)
+SCRIPTS = ("print('text', 1, end='')\n1 + 1", _CALLS, _REFUSED, _FAILING)
 
 
-def practise(component) -> None:
-    """Run every script several times through the component's own exports, as a host would."""
-    for seed in range(ROUNDS):
-        for text in _SCRIPTS:
-            component.references(json.dumps({"script": text, "unimported": ["practice"]}))
-            step = json.loads(component.start(start_of(text, _MANIFEST, seed)))
-            while "outcome" not in step:
-                completions = [_answer(call) for call in step["calls"]]
-                step = json.loads(component.resume(json.dumps(completions)))
-            if ("completed" in step["outcome"]) is (text is _FAILING):
-                raise RuntimeError(f"practice went wrong: {step['outcome']}")
+def practise(component, script: str) -> None:
+    """Run a script through the component's own exports, as a host would."""
+    component.references(json.dumps({"script": script, "unimported": ["practice"]}))
+    step = json.loads(component.start(start_of(script, _MANIFEST)))
+    while "outcome" not in step:
+        completions = [_answer(call) for call in step["calls"]]
+        step = json.loads(component.resume(json.dumps(completions)))
+    if ("completed" in step["outcome"]) is (script is _FAILING):
+        raise RuntimeError(f"practice went wrong: {step['outcome']}")
+
+
+def forget() -> None:
+    """Leave nothing of the scripts behind but the names that every run sets: a name that is there takes one page."""
     linecache.clearcache()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tools"]:
+    for name in [name for name in sys.modules if name.startswith("tools.")]:
         del sys.modules[name]
+    sys.modules["tools"] = builtins.tools = None
 
 
 def start_of(script: str, manifest: dict, seed: int = 0) -> str:
