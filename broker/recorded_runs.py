@@ -6,6 +6,7 @@ decided as `Session.resume` decides it: those of one principal that began here, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -95,10 +96,14 @@ class RecordedRuns:
             The file. `read_recording` and `codemode replay` read it.
 
         Raises:
-            RecordingError: It cannot be written, or the recording is damaged.
+            RecordingError: It cannot be written, or the recording is damaged. A path that ends with a slash names a folder
+                that has to be there.
         """
-        entry, path = self.find(run), Path(path)
-        target = path / f"{entry.run_id}.jsonl" if path.is_dir() else path
+        entry, target = self.find(run), Path(path)
+        if target.is_dir():
+            target /= f"{entry.run_id}.jsonl"
+        elif os.fspath(path).endswith((os.sep, os.altsep or os.sep)):  # which a Path leaves out
+            raise RecordingError(f"{path}: there is no folder {target}")
         export(self._recordings, entry, target)
         return target
 

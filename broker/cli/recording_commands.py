@@ -26,8 +26,13 @@ Names = Annotated[
 ]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Files that `recordings export` wrote.")]
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder that is there; stdout if left out."),
+    str | None,  # a Path loses the slash at the end
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="A file, or a folder that is there; stdout if left out.",
+    ),
 ]
 
 

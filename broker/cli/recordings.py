@@ -37,7 +37,7 @@ class FilesRequest:
     """The arguments of `recordings export`, `import` and `rm`."""
 
     names: tuple[str, ...]
-    output: Path | None = None
+    output: str | None = None
 
 
 async def list_recordings(request: ListRequest) -> ExitCode:
@@ -60,9 +60,9 @@ async def export_recordings(request: FilesRequest) -> ExitCode:
         if request.output is None and len(request.names) == 1:
             write_result("".join(recordings.lines(request.names[0])))
             return ExitCode.COMPLETED
-        target = request.output or Path()
+        target = request.output or "."
         entries = [recordings.find(name) for name in request.names]
-        if len(entries) > 1 and not target.is_dir():
+        if len(entries) > 1 and not _is_folder(target):
             raise Problem(f"{target} is not a folder", "Several recordings are written to a folder, one file each.")
         for entry in entries:
             note(f"{recordings.export(entry.run_id, target)}: {counted(entry.calls, 'call')}")
@@ -90,6 +90,10 @@ async def print_schema(_: None) -> ExitCode:
     """Print the JSON Schema of a line."""
     write_result(json.dumps(json_schema(), indent=2))
     return ExitCode.COMPLETED
+
+
+def _is_folder(name: str) -> bool:
+    return Path(name).is_dir()
 
 
 def _row(entry: RecordingEntry) -> Sequence[str | Text]:

@@ -274,6 +274,8 @@ def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
     assert "2 calls, completed" in codemode("recordings", "import", "run.jsonl").stderr
     nowhere = codemode("recordings", "export", "last", "-o", "nowhere/run.jsonl")
     assert (nowhere.returncode, nowhere.stderr) == (2, "error: nowhere/run.jsonl: there is no folder nowhere\n")
+    into = codemode("recordings", "export", "last", "-o", "nowhere/")
+    assert (into.returncode, into.stderr) == (2, "error: nowhere/: there is no folder nowhere\n")
     assert codemode("replay", "last").returncode == 0
     assert codemode("recordings", "export", "last").stdout == (tmp_path / "run.jsonl").read_text()
 

@@ -164,6 +164,9 @@ async def test_an_imported_recording_is_no_principals(broker, tmp_path):
     assert list((Path(tmp_path) / "data" / "owners").iterdir()) != []  # the broker's own
     with pytest.raises(RecordingError, match="there is no folder"):
         every.export(run, tmp_path / "nowhere" / "run.jsonl")
+    with pytest.raises(RecordingError, match=r"nowhere/: there is no folder .*/nowhere$"):
+        every.export(run, f"{tmp_path}/nowhere/")
+    assert not (tmp_path / "nowhere").exists()
 
 
 async def test_an_id_that_somebody_wrote_into_the_store_is_no_terminal_sequence_and_no_path(broker, store, tmp_path):
