@@ -96,8 +96,8 @@ class RecordedRuns:
             The file. `read_recording` and `codemode replay` read it.
 
         Raises:
-            RecordingError: It cannot be written, or the recording is damaged. A path that ends with a slash names a folder
-                that has to be there.
+            RecordingError: It cannot be written, or the recording is damaged. A path that ends with a slash names a
+                folder, which has to be there.
         """
         entry, target = self.find(run), Path(path)
         if target.is_dir():
