@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
 from broker.store_connection import name_of, open_to_read, open_to_write, problem_of
-from broker.store_files import has_no_room, identity_of, is_there, state_of, user_store
+from broker.store_files import has_no_room, identity_of, instead_of, is_there, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,7 +106,7 @@ class Store:
             if version > len(tables.versions):
                 raise StoreError(
                     f"{self._name}: its part {tables.component!r} was made by a newer codemode (version {version}, "
-                    f"known is {len(tables.versions)}); install that, or set CODEMODE_STORE to another file."
+                    f"known is {len(tables.versions)}); install that, or {instead_of(self.path)} another file."
                 )
             for statements in tables.versions[version:]:
                 for statement in statements:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from broker.errors import StoreError
-from broker.store_files import VARIABLE, has_log, has_no_room, log_of, make_private, state_of
+from broker.store_files import has_log, has_no_room, instead_of, log_of, make_private, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ def open_to_read(path: Path, problem: StoreError) -> tuple[sqlite3.Connection, t
     if has_log(path):
         raise StoreError(
             f"{problem} It cannot be read there either, as a part of it is in {log_of(path).name}: copy both to a "
-            f"folder that you may write to, and set {VARIABLE} to the copy."
+            f"folder that you may write to, and {instead_of(path)} the copy."
         )
     # Without a log it is whole for as long as nobody writes to it from elsewhere.
     unchanged = state_of(path)

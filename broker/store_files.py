@@ -31,6 +31,12 @@ def user_store() -> Path:
     return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"
 
 
+def instead_of(path: Path | None) -> str:
+    """Return how to use another file than a store or one beside it: only the user's own is where the variable says."""
+    is_users = path is not None and path.absolute().parent == user_store().absolute().parent
+    return f"set {VARIABLE} to" if is_users else "use"
+
+
 def is_there(path: Path) -> bool:
     """Tell whether a store is there, or may be: who may not look into its folder is told so when it is opened."""
     try:
@@ -54,17 +60,17 @@ def make_private(path: Path) -> None:
     try:
         make_private_folder(path.parent)
         if path.exists() and not path.is_file():
-            raise StoreError(f"{path} is no regular file; set {VARIABLE} to another one.")
+            raise StoreError(f"{path} is no regular file; {instead_of(path)} another one.")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         path.chmod(0o600)
         foreign = _foreign_beside(path.resolve())
     except OSError as error:
-        what_to_do = f"check that its folder exists and is writable, or set {VARIABLE} to another file"
+        what_to_do = f"check that its folder exists and is writable, or {instead_of(path)} another file"
         raise StoreError(
             f"{path} cannot be opened: {error.strerror}; {what_to_do}.", is_read_only=error.errno in _UNWRITABLE
         ) from error
     if foreign is not None:
-        raise StoreError(f"{foreign} belongs to another user; remove it, or set {VARIABLE} to a file elsewhere.")
+        raise StoreError(f"{foreign} belongs to another user; remove it, or {instead_of(path)} a file elsewhere.")
 
 
 def _foreign_beside(path: Path) -> Path | None:

@@ -62,8 +62,8 @@ def test_tables_of_a_newer_version_are_left_alone(path):
         with pytest.raises(StoreError) as caught:
             store.prepare(NOTES)
     assert str(caught.value) == (
-        f"{path}: its part 'notes' was made by a newer codemode (version 2, known is 1); install that, or set "
-        "CODEMODE_STORE to another file."
+        f"{path}: its part 'notes' was made by a newer codemode (version 2, known is 1); install that, or use "
+        "another file."
     )
 
 
@@ -132,7 +132,7 @@ def test_what_is_no_regular_file_is_refused_and_left_as_it_is(path):
     path.parent.mkdir()
     os.mkfifo(path, 0o644)
     path.chmod(0o644)
-    assert refused(path) == f"{path} is no regular file; set CODEMODE_STORE to another one."
+    assert refused(path) == f"{path} is no regular file; use another one."
     assert path.stat().st_mode & 0o777 == 0o644
 
 
@@ -153,9 +153,7 @@ def test_what_another_user_puts_beside_a_store_is_not_taken_over(foreign, tmp_pa
     os.chown(planted, 1_234, 1_234)
     planted.chmod(0o666)
     with as_nobody():
-        assert refused(foreign) == (
-            f"{planted} belongs to another user; remove it, or set CODEMODE_STORE to a file elsewhere."
-        )
+        assert refused(foreign) == (f"{planted} belongs to another user; remove it, or use a file elsewhere.")
 
 
 def test_the_users_store_is_in_the_data_folder(monkeypatch, tmp_path):
@@ -264,9 +262,19 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "broker.sqlite3"
     assert refused(path) == (
-        f"{path} cannot be opened: File exists; check that its folder exists and is writable, or set "
-        "CODEMODE_STORE to another file."
+        f"{path} cannot be opened: File exists; check that its folder exists and is writable, or use another file."
     )
+
+
+@pytest.mark.parametrize("given", ["", "broker.sqlite3"])
+def test_the_variable_is_named_to_those_whose_store_it_names_alone(monkeypatch, tmp_path, given):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("CODEMODE_STORE", given)
+    monkeypatch.chdir(tmp_path)
+    user_store().mkdir(parents=True)
+    with pytest.raises(StoreError, match="is no regular file; set CODEMODE_STORE to another one"):
+        Store.in_user_folder()
+    assert "is no regular file; use another one" in refused(tmp_path.parent)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of folders are POSIX's")
@@ -333,7 +341,7 @@ def test_a_part_that_is_in_the_log_only_is_not_left_out(foreign, tmp_path):
         notes_read(foreign)
     assert str(caught.value).endswith(
         "It cannot be read there either, as a part of it is in broker.sqlite3-wal: copy both to a folder that you may "
-        "write to, and set CODEMODE_STORE to the copy."
+        "write to, and use the copy."
     )
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker.errors import StoreError
-from broker.store_files import VARIABLE
+from broker.store_files import instead_of
 from sandbox.private_folder import make_private_folder
 
 if sys.platform == "win32":
@@ -42,7 +42,7 @@ class Owner:
                 make_private_folder(folder)
                 self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
-                what_to_do = f"check that it is a folder and writable, or set {VARIABLE} to another file"
+                what_to_do = f"check that it is a folder and writable, or {instead_of(folder)} another file for the store"
                 raise StoreError(f"{folder} cannot be used: {error.strerror}; {what_to_do}.") from error
             _lock(self._file)
 

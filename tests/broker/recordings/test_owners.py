@@ -37,5 +37,5 @@ def test_a_name_that_no_process_has_lives_nowhere_and_removes_nothing(tmp_path, 
 
 def test_a_file_in_the_place_of_the_folder_is_named_with_what_to_do(tmp_path):
     (tmp_path / "owners").touch()
-    with pytest.raises(StoreError, match=r"owners cannot be used: File exists; .* set CODEMODE_STORE"):
+    with pytest.raises(StoreError, match=r"owners cannot be used: File exists; .* use another file for the store"):
         Owner(tmp_path / "owners")
