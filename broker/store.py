@@ -11,15 +11,15 @@ import threading
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from broker.errors import StoreError
 from broker.store_connection import name_of, open_to_read, open_to_write, problem_of
-from broker.store_files import has_no_room, identity_of, instead_of, is_there, state_of, user_store
+from broker.store_files import has_no_room, identity_of, instead_of, is_there, path_of, state_of, user_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from types import TracebackType
 
 _COMPONENTS = "CREATE TABLE IF NOT EXISTS component (name TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT"
@@ -52,7 +52,7 @@ class Store:
         Raises:
             StoreError: It cannot be used; the text says what to do.
         """
-        path = self.path = None if path is None else Path(path)
+        path = self.path = None if path is None else path_of(path)
         self._name = name_of(path)
         self._lock = threading.RLock()
         self._unchanged: tuple[int, ...] | None = None

@@ -31,6 +31,21 @@ def user_store() -> Path:
     return Path(platformdirs.user_data_path("codemode-broker")) / "broker.sqlite3"
 
 
+def path_of(given: Path | str) -> Path:
+    """Return the path of a store, which stays the same when the process goes to another folder.
+
+    Raises:
+        StoreError: It is what SQLite takes for something else than a file.
+    """
+    path = Path(given)
+    if str(path) == ":memory:" or str(path).startswith("file:"):
+        raise StoreError(
+            f"{path} is no path of a file; {instead_of(path)} one. "
+            "In a program, Store() without a path keeps all in memory."
+        )
+    return path.absolute()
+
+
 def instead_of(path: Path | None) -> str:
     """Return how to use another file than a store or one beside it: only the user's own is where the variable says."""
     is_users = path is not None and path.absolute().parent == user_store().absolute().parent

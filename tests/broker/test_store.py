@@ -266,6 +266,29 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     )
 
 
+@pytest.mark.parametrize("given", [":memory:", "file:notes", "file:notes?mode=memory"])
+def test_what_is_a_database_to_sqlite_and_no_file_is_refused(monkeypatch, tmp_path, given):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CODEMODE_STORE", str(tmp_path / "data" / "broker.sqlite3"))
+    in_memory = "In a program, Store() without a path keeps all in memory."
+    assert refused(given) == f"{given} is no path of a file; use one. {in_memory}"
+    monkeypatch.setenv("CODEMODE_STORE", given)
+    with pytest.raises(StoreError) as caught:
+        Store.in_user_folder()
+    assert str(caught.value) == f"{given} is no path of a file; set CODEMODE_STORE to one. {in_memory}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_may_go_to_another_folder(monkeypatch, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Store("broker.sqlite3") as store:
+        monkeypatch.chdir("elsewhere")
+        write_note(store)
+        assert texts(store) == ["kept"]
+    assert read(tmp_path / "broker.sqlite3") == ["kept"]
+
+
 @pytest.mark.parametrize("given", ["", "broker.sqlite3"])
 def test_the_variable_is_named_to_those_whose_store_it_names_alone(monkeypatch, tmp_path, given):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -42,8 +42,10 @@ class Owner:
                 make_private_folder(folder)
                 self._file = os.open(folder / self.name, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
-                what_to_do = f"check that it is a folder and writable, or {instead_of(folder)} another file for the store"
-                raise StoreError(f"{folder} cannot be used: {error.strerror}; {what_to_do}.") from error
+                raise StoreError(
+                    f"{folder} cannot be used: {error.strerror}; check that it is a folder and writable, or "
+                    f"{instead_of(folder)} another file for the store."
+                ) from error
             _lock(self._file)
 
     def close(self) -> None:
