@@ -7,7 +7,15 @@ import warnings
 
 import wit_world
 
-from . import (
+from . import packages, packing, standard_library, time_zones
+
+standard_library.load()
+time_zones.load()
+packages.load()
+gc.collect()
+packing.fill_holes()  # what follows is what every run uses: it lies together, behind the libraries
+
+from . import (  # noqa: E402
     absent,
     entropy,
     failures,
@@ -15,20 +23,13 @@ from . import (
     hot_code,
     immortals,
     output,
-    packages,
-    packing,
     practice,
     protocol,
     references,
-    standard_library,
     stubs,
-    time_zones,
 )
-from .run import Run, give_up_reserve, keep_reserve
+from .run import Run, give_up_reserve, keep_reserve  # noqa: E402
 
-standard_library.load()
-time_zones.load()
-packages.load()
 output.install(wit_world.write)
 entropy.install()
 absent.install()
