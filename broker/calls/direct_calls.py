@@ -19,7 +19,7 @@ from broker.calls.tool_calls import ToolCalls
 from broker.calls.tool_results import MOST_BLOCKS, is_error
 from broker.disclosure.asked_tools import problem_behind
 from broker.errors import UnavailableError
-from broker.texts import call_texts
+from broker.texts import call_texts, result_texts
 from sandbox import Call, Completion, Failed, Returned, Stopwatch
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class DirectResult:
     """How a direct call ended.
 
     Attributes:
-        answer: The server's `CallToolResult` as it came, whose `isError` may be set; None when there is none.
+        answer: The server's `CallToolResult` as it came, whose `isError` may be set; None when there is none. In the
+            place of more than 1,000 content blocks is the text of the structured value.
         failed: Why there is none.
         record: What was decided and how long it took.
     """
@@ -93,9 +94,33 @@ class DirectCalls:
 def _as_sent(raw: dict[str, Any], entry: CatalogEntry, _paths: HostPaths) -> Completion:
     """Return an answer as the server sent it, if the protocol allows it here; a question to a person is not allowed."""
     answer: dict[str, Any] = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
+    if _has_many_blocks(answer):
+        if is_error(raw) or answer.get("structuredContent") is None:
+            fault = result_texts.no_blocks(MOST_BLOCKS)
+            return failure(
+                "ToolResultError", call_texts.unfit_result(entry.qualified_name, fault, is_too_large=True), entry
+            )
+        answer["content"] = [_text_of(answer["structuredContent"])]
     if raw.get("resultType", "complete") == "complete" and _can_be_sent(answer):
         return Returned({**answer, "isError": is_error(raw)})
     return failure("ToolResultError", call_texts.not_passed_on(entry.python_name), entry)
+
+
+def _has_many_blocks(answer: dict[str, Any]) -> bool:
+    """Tell whether there are more blocks than a script may get.
+
+    The Python SDK sends a list as structured content and, beside it, as a block for each item.
+    """
+    content = answer.get("content")
+    return isinstance(content, list) and len(content) > MOST_BLOCKS
+
+
+def _text_of(structured: Any) -> dict[str, Any]:
+    """Return the one block that the protocol wants beside a structured value."""
+    try:
+        return {"type": "text", "text": json.dumps(structured, ensure_ascii=False)}
+    except RecursionError:
+        return {}  # no client would take it
 
 
 def _can_be_sent(answer: dict[str, Any]) -> bool:
@@ -103,7 +128,7 @@ def _can_be_sent(answer: dict[str, Any]) -> bool:
     from mcp.types import CallToolResult  # noqa: PLC0415  # the SDK is loaded by whoever has called
 
     content = answer.get("content", [])
-    if not isinstance(content, list) or len(content) > MOST_BLOCKS:
+    if not isinstance(content, list):
         return False
     if not all(is_whole(shown) for shown in map(showable, content) if shown is not None):
         return False

@@ -19,6 +19,11 @@ pytestmark = pytest.mark.anyio
 RAW = Path(__file__).parents[1] / "servers" / "raw_upstream.py"
 DROPPED = "raw.echo sent an answer that cannot be passed on. It may have acted; check before you repeat it."
 
+MANY = (
+    "The result of raw.echo has no list of at most 1000 content blocks. The call was made and is not repeated. "
+    "If it only reads, call it again and ask for less; if not, do without its result."
+)
+
 
 @pytest.fixture
 def answered(tmp_path, log, mode):
@@ -74,6 +79,26 @@ async def test_a_whole_answer_is_passed_on(answered):
     async with answered({"content": [IMAGE, {"type": "text", "text": "hi"}], "structuredContent": {"a": 1}}) as result:
         assert (result.is_error, result.structured_content) == (False, {"a": 1})
         assert [one.type for one in result.content] == ["image", "text"]
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+async def test_more_blocks_than_a_script_gets_are_told_as_to_a_script(answered, is_error):
+    texts = [{"type": "text", "text": "x"}] * 1_001
+    async with answered(
+        {"content": texts, "isError": is_error} | ({"structuredContent": {}} if is_error else {})
+    ) as result:
+        assert (result.is_error, result.content[0].text) == (True, MANY)
+
+
+async def test_a_long_list_is_passed_on_as_the_text_of_its_structured_value(answered):
+    """The Python SDK sends a block for each item beside it; a script gets the list."""
+    rows = {"result": ["ü"] * 5_000}
+    texts = [{"type": "text", "text": "ü"}] * 5_000
+    async with answered({"content": texts, "structuredContent": rows}) as result:
+        assert (result.is_error, result.structured_content) == (False, rows)
+        [block] = result.content
+        assert json.loads(block.text) == rows
+        assert "ü" in block.text
 
 
 async def test_a_value_that_is_no_object_reaches_older_clients_as_text(answered, mode):
