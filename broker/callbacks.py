@@ -22,6 +22,13 @@ class EscapedError(Exception):
     """Stands for what would have escaped from such code, which is its `__cause__`."""
 
 
+class NoReplyError(Exception):
+    """Whoever was asked over a connection gave no usable reply.
+
+    The text is ours: what the other end has said may forge lines of a log, and act on the terminal that shows it.
+    """
+
+
 @contextmanager
 def failing_alone() -> Iterator[None]:
     """Await such code in this block: what is no `Exception`, and not meant for this task, is raised as one.

@@ -19,7 +19,7 @@ from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern, has_wildcards
 from broker.authorization.predicates import ArgumentTest, Predicate, pointer
 from broker.authorization.question_text import as_text
-from broker.callbacks import failing_alone
+from broker.callbacks import NoReplyError, failing_alone
 from broker.logging import logger
 from broker.texts import refusal_texts
 from codegen.tool_spec import canonical_json
@@ -218,6 +218,9 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
             with failing_alone():
                 given: Any = await answerer.answer(question)
             answers = answers_of(given)
+        except NoReplyError as error:
+            logger().warning("the answerer failed", reason=str(error))
+            raise NoAnswerError(refusal_texts.ANSWERER_FAILED) from None
         except Exception:  # noqa: BLE001  # whatever is wrong with an answerer, it has not said yes
             logger().exception("the answerer failed")
             raise NoAnswerError(refusal_texts.ANSWERER_FAILED) from None

@@ -14,7 +14,7 @@ import anyio
 
 from broker.authorization.forms import FormReply
 from broker.authorization.question_box import Later
-from broker.callbacks import failing_alone
+from broker.callbacks import NoReplyError, failing_alone
 from broker.logging import logger
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ class RunAnswerer:
                     if not isinstance(reply, FormReply):
                         kind = type(reply).__name__
                         logger().error("an answerer fills a form with a FormReply; this one did not", returned=kind)
+        except NoReplyError as error:
+            logger().warning("the answerer failed", reason=str(error))
         except Exception:  # noqa: BLE001  # as of questions
             logger().exception("the answerer failed")
         return FormReply("cancel")

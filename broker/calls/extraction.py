@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from broker.authorization.model_calls import SERVER, TOOL
-from broker.callbacks import failing_alone
+from broker.callbacks import NoReplyError, failing_alone
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
@@ -89,6 +89,9 @@ class CalledModel:
             found = bounded(answer)
         except UnfitResultError as error:
             return _failed("ToolResultError", call_texts.extract_got(f"it {error}"))
+        except NoReplyError as error:
+            logger().warning("the extractor failed", reason=str(error))
+            return _failed("ToolError", call_texts.MODEL_FAILED)
         except Exception:  # noqa: BLE001  # the embedding program's own code
             logger().exception("the extractor failed")
             return _failed("ToolError", call_texts.MODEL_FAILED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from codegen.plain_text import one_line
+from codegen.plain_text import indented, one_line
 
 if TYPE_CHECKING:
     from structlog.typing import EventDict, Processor, WrappedLogger
@@ -46,8 +46,12 @@ def _for_people() -> structlog.dev.ConsoleRenderer:
 
 
 def _make_inert(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Make the values inert: they may hold text that a server chose."""
-    return {
-        key: one_line(value, _VALUE_CHARACTERS) if isinstance(value, str) and key != "exception" else value
-        for key, value in event.items()
-    }
+    """Make the values inert: they may hold text that a server or a client chose."""
+    return {key: _inert(key, value) if isinstance(value, str) else value for key, value in event.items()}
+
+
+def _inert(key: str, value: str) -> str:
+    if key != "exception":
+        return one_line(value, _VALUE_CHARACTERS)
+    # Indented, a line of an exception's text cannot pass for one of the log.
+    return "\n".join(f"  {indented(line, _VALUE_CHARACTERS)}" for line in value.splitlines())

@@ -12,9 +12,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mcp.types as t
+from mcp import MCPError
 from mcp.shared.message import ServerMessageMetadata
+from pydantic import ValidationError
 
 from broker.authorization.run_answerer import answering
+from broker.callbacks import NoReplyError
 from broker.server.agents import shows_texts
 from broker.server.eliciting import ElicitingAnswerer
 
@@ -73,7 +76,22 @@ def reaching(
 async def push(
     ctx: ServerRequestContext[Any, Any], request: Request, _about: str, _key: str
 ) -> t.ElicitResult | t.CreateMessageResultWithTools:
-    """Send a request of our own, while the client's is open."""
+    """Send a request of our own, while the client's is open.
+
+    Raises:
+        NoReplyError: The client answered with an error, or with what is no answer to that.
+    """
+    try:
+        return await _pushed(ctx, request)
+    except MCPError as error:
+        raise NoReplyError(f"the client answered {request.method} with error {error.code}") from None
+    except ValidationError:
+        raise NoReplyError(f"the client answered {request.method} with something else") from None
+
+
+async def _pushed(
+    ctx: ServerRequestContext[Any, Any], request: Request
+) -> t.ElicitResult | t.CreateMessageResultWithTools:
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
     if isinstance(request, t.CreateMessageRequest):
         return await ctx.session.send_request(request, t.CreateMessageResultWithTools, metadata=metadata)

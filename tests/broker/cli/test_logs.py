@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 SECRET = "s3cret-of-the-server"  # noqa: S105  # what must not be seen
@@ -44,3 +45,25 @@ def test_a_store_that_is_none_shows_no_traceback(codemode, tmp_path):
     assert (finished.returncode, finished.stdout) == (2, "")
     assert str(unusable) in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+FORGED = "no\n2026-11-28T12:00:00Z [error    ] the store is gone \x1b[31mred"
+FAILING = f"""
+import structlog
+from broker.cli.logs import configure_logs
+configure_logs(verbose=False, as_json=False)
+try:
+    raise ValueError({FORGED!r})
+except ValueError:
+    structlog.get_logger().exception("a fault")
+"""
+
+
+def test_no_line_of_an_exception_passes_for_one_of_the_log_or_acts_on_a_terminal():
+    command = [sys.executable, "-c", FAILING]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  # the text above
+    first, *rest = finished.stderr.splitlines()
+    assert "a fault" in first
+    assert "  ValueError: no" in rest
+    assert all(line.startswith("  ") for line in rest)
+    assert "\x1b" not in finished.stderr

@@ -219,3 +219,23 @@ async def test_a_person_who_declines_a_servers_form_has_declined_it(connected, t
     async with connected(person) as [client]:
         result = await run(client, await begin(client), "from tools import curious\nawait curious.ask(how='form')")
     assert (result["value"], told) == ("decline", [("decline", None)])
+
+
+FORGED = "no\n2026-11-28T12:00:00Z [error    ] the store is gone \x1b[31m"
+
+
+@pytest.mark.parametrize("mode", ["legacy"])
+@pytest.mark.parametrize("is_server", [False, True], ids=["about a call", "of a server"])
+async def test_what_a_client_says_in_an_error_about_a_question_is_not_logged(connected, told, is_server, caplog):
+    person = Person(*[accept(tool_1="allow these calls")] * is_server, t.ErrorData(code=-1, message=FORGED))
+    with caplog.at_level("WARNING", "codemode"):
+        async with connected(person) as [client]:
+            result = await run(client, await begin(client), "from tools import curious\nawait curious.ask(how='form')")
+    if is_server:
+        assert (result["value"], told) == ("cancel", [("cancel", None)])
+    else:
+        assert "curious.ask was refused: whoever was asked failed to answer." in result["error"]["message"]
+    [logged] = [record for record in caplog.records if record.name == "codemode"]
+    assert "the client answered elicitation/create with error -1" in logged.getMessage()
+    assert logged.exc_info is None
+    assert "store" not in caplog.text

@@ -431,6 +431,21 @@ async def test_extractions_at_once_are_answered_each(connected):
     assert result.structured_content["value"] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("mode", ["legacy"])
+async def test_what_a_client_says_in_an_error_instead_of_its_model_is_not_logged(connected, caplog):
+    async def sample(_context, _params):
+        return t.ErrorData(code=-1, message="no\n2026-11-28T12:00:00Z [error    ] the store is gone \x1b[31m")
+
+    with caplog.at_level("WARNING", "codemode"):
+        async with connected(client={"sampling_callback": sample}) as client:
+            result = await run(client, "await extract('Ada is 36', int)")
+    assert "extract() failed: the model gave no usable answer" in result.content[0].text
+    [logged] = [record for record in caplog.records if record.name == "codemode"]
+    assert "the client answered sampling/createMessage with error -1" in logged.getMessage()
+    assert logged.exc_info is None
+    assert "store" not in caplog.text
+
+
 async def test_without_a_model_extract_says_so(connected):
     async with connected() as client:
         result = await run(client, "await extract('x', int)")
