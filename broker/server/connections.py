@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 
 from broker.room import gives_way
 from broker.server.identity import SESSION_HEADER, principal_of_owner, principal_of_request
 from broker.server.open_requests import key_of
+from broker.server.request_ids import NO_ID, has_no_right_id
 from broker.server.request_values import received_again
 from broker.texts import tool_texts
 from broker.value_count import values_in
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from broker.server.open_requests import OpenRequests
+    from broker.server.open_requests import OpenRequests, RequestKey
     from broker.server.session_keeper import SessionKeeper
 
 OPENING_BYTES = 64 * 1024
@@ -40,6 +42,7 @@ _LARGE = (
 )
 _OPEN_SAYS = "A request with this id is still being answered. This one was not executed: give each its own id."
 _OPEN = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": _OPEN_SAYS}}
+_NO_ID = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": NO_ID}}
 _FULL = {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": tool_texts.TOO_MANY_SESSIONS}}
 
 
@@ -69,29 +72,40 @@ class Connections:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on that is not open; one that opens a connection only where there is room for it."""
-        request = None
+        request = refusal = None
         headers = Headers(scope=scope)
         is_older = headers.get(_VERSION_HEADER, HANDSHAKE_PROTOCOL_VERSIONS[0]) in HANDSHAKE_PROTOCOL_VERSIONS
         if is_older and SESSION_HEADER not in headers:
             receive = received_again(first := await receive(), receive)
-            if _is_large(first.get("body", b"")):
-                await Response(_LARGE, status_code=413)(scope, receive, send)
-                return
-            if not await self._make_room():
-                await JSONResponse(_FULL, status_code=503)(scope, receive, send)
-                return
+            refusal = await self._refused_opening(first.get("body", b""))
         elif is_older and scope["method"] == "POST":
             receive = received_again(first := await receive(), receive)
-            request = key_of(headers[SESSION_HEADER], first.get("body", b""))
-            if request is not None and request in self._open_requests:
-                await JSONResponse(_OPEN, status_code=400)(scope, receive, send)
-                return
+            message = _decoded(first.get("body", b""))
+            request = key_of(headers[SESSION_HEADER], message)
+            refusal = self._refused(request, message)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
         # Nothing is kept of a stream that ended, and the SDK answers the wish for it with nothing at all.
         kept = [(name, value) for name, value in scope["headers"] if name != _RESUMED_FROM]
         with self._open_requests.holding(request):
             await self._app({**scope, "headers": kept}, receive, send)
         if scope["method"] == "DELETE":
             self._note_end(headers.get(SESSION_HEADER, ""))
+
+    async def _refused_opening(self, body: bytes) -> Response | None:
+        """Return the answer to a request that opens no connection; None to one that may."""
+        if _is_large(body):
+            return Response(_LARGE, status_code=413)
+        if has_no_right_id(_decoded(body)):
+            return JSONResponse(_NO_ID, status_code=400)
+        return None if await self._make_room() else JSONResponse(_FULL, status_code=503)
+
+    def _refused(self, request: RequestKey | None, message: Any) -> Response | None:
+        """Return the answer to a message of a connection that is not passed on; None to any other."""
+        if has_no_right_id(message):
+            return JSONResponse(_NO_ID, status_code=400)
+        return JSONResponse(_OPEN, status_code=400) if request in self._open_requests else None
 
     async def _make_room(self) -> bool:
         """Tell whether there is room, if need be after a connection has given way."""
@@ -123,6 +137,14 @@ def end_standing_streams(manager: StreamableHTTPSessionManager) -> None:
     """End the streams on which clients wait for what may come, and no answer is due."""
     for transport in list(manager._server_instances.values()):  # noqa: SLF001  # as above
         transport.close_standalone_sse_stream()
+
+
+def _decoded(body: bytes) -> Any:
+    """Return what a body says; None where that is no JSON, which is for others to refuse."""
+    try:
+        return from_json(body)
+    except ValueError:
+        return None
 
 
 def _is_large(body: bytes) -> bool:

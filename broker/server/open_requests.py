@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic_core import from_json
 
 from broker.server.identity import connection_of, principal_of_request
 
@@ -32,7 +31,7 @@ class OpenRequests:
         """Start with none."""
         self._open: Counter[RequestKey] = Counter()
 
-    def __contains__(self, key: RequestKey) -> bool:
+    def __contains__(self, key: RequestKey | None) -> bool:
         """Tell whether a request is open."""
         return key in self._open
 
@@ -59,11 +58,7 @@ class OpenRequests:
             return await call_next(ctx)
 
 
-def key_of(connection: str, body: bytes) -> RequestKey | None:
-    """Return the key of a request from its body; None for what is no request, which is for others to refuse."""
-    try:
-        message = from_json(body)
-    except ValueError:
-        return None
+def key_of(connection: str, message: Any) -> RequestKey | None:
+    """Return the key of a request; None for what is no request, which is for others to refuse."""
     number = message.get("id") if isinstance(message, dict) and "method" in message else None
     return None if number is None else (principal_of_request(), connection, str(number))

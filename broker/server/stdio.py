@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 from mcp.shared.message import SessionMessage
-from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 from pydantic_core import from_json
 
 from broker.logging import logger
+from broker.server.request_ids import NO_ID, has_no_right_id, is_id
 
 if sys.platform != "win32":
     import fcntl
@@ -124,11 +132,18 @@ def _can_be_waited_for(number: int) -> bool:
 def _message(line: bytearray) -> SessionMessage | None:
     """Read a message; one that is refused for a bad character is read with that one replaced: it wants an answer."""
     with suppress(ValueError, RecursionError):
-        return SessionMessage(jsonrpc_message_adapter.validate_json(bytes(line), by_name=False))
+        return _validated(bytes(line))
     with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False)
-        return SessionMessage(jsonrpc_message_adapter.validate_json(text.encode("utf-8", "replace"), by_name=False))
+        return _validated(text.encode("utf-8", "replace"))
     return None
+
+
+def _validated(text: bytes) -> SessionMessage:
+    message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    if isinstance(message, JSONRPCNotification) and has_no_right_id(from_json(text)):
+        raise ValueError(NO_ID)
+    return SessionMessage(message)
 
 
 def _refusal(line: bytearray) -> JSONRPCError | None:
@@ -141,9 +156,9 @@ def _refusal(line: bytearray) -> JSONRPCError | None:
     if isinstance(said, dict) and "method" not in said:
         return None  # its id would be one of ours, and the same one of the client's is of another request
     number = said.get("id") if isinstance(said, dict) else None
-    error = ErrorData(code=INVALID_REQUEST, message="Invalid request: a line is one JSON-RPC 2.0 message; not executed")
-    is_id = isinstance(number, str | int) and not isinstance(number, bool)
-    return JSONRPCError(jsonrpc="2.0", id=number if is_id else None, error=error)
+    what = NO_ID if has_no_right_id(said) else "Invalid request: a line is one JSON-RPC 2.0 message; not executed"
+    error = ErrorData(code=INVALID_REQUEST, message=what)
+    return JSONRPCError(jsonrpc="2.0", id=number if is_id(number) else None, error=error)
 
 
 async def _write(

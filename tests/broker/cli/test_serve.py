@@ -165,6 +165,10 @@ NO_MESSAGES = {
     "no JSON": ("{", -32700, None),
     "a batch": ('[{"jsonrpc": "2.0", "id": 2, "method": "ping"}]', -32600, None),
     "parameters in a list": ('{"jsonrpc": "2.0", "id": 2, "method": "ping", "params": [1]}', -32600, 2),
+    "an id that is a fraction": ('{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', -32600, None),
+    "an id that is true": ('{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, None),
+    "an id that is null": ('{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
+    "an id that is a list": ('{"jsonrpc": "2.0", "id": [1], "method": "ping"}', -32600, None),
     "no version": ('{"id": "two", "method": "ping"}', -32600, "two"),
 }
 
@@ -182,6 +186,12 @@ def test_what_may_be_an_answer_is_not_answered(codemode, config):
     finished = codemode("serve", "-c", config, stdin='{"jsonrpc": "2.0", "id": 1, "result": 5}\n' + spoken(INITIALIZE))
     [initialized] = map(json.loads, finished.stdout.splitlines())
     assert "result" in initialized
+
+
+def test_a_notification_in_which_an_id_stands_all_the_same_is_not_answered(codemode, config):
+    said = {"jsonrpc": "2.0", "id": None, "method": "notifications/initialized"}
+    finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE, said))
+    assert [json.loads(line)["id"] for line in finished.stdout.splitlines()] == [INITIALIZE["id"]]
 
 
 def test_a_request_with_half_of_a_character_is_answered(codemode, config):

@@ -101,6 +101,21 @@ async def test_a_request_that_is_sent_again_while_its_script_runs_is_not_execute
         assert calls == [("wait",)]
 
 
+@pytest.mark.parametrize("number", [1.5, None, True, [1]])
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_request_with_an_id_that_is_none_is_answered(shared, number, version):
+    wrong = {**PING, "id": number}
+    async with shared() as (ada, _, url):
+        to_it = {} if version == "2026-07-28" else {"mcp-session-id": await opened(ada, url)}
+        for headers in ({}, to_it):
+            answer = await ada.post(url, headers={**headers, "mcp-protocol-version": version}, json=wrong)
+            refused = answer.json()
+            assert (answer.status_code, refused["id"], refused["error"]["code"]) == (400, None, -32600)
+        said = {"jsonrpc": "2.0", "id": None, "method": "notifications/initialized"}
+        if to_it:
+            assert (await ada.post(url, headers=to_it, json=said)).status_code == 202
+
+
 def called(number, tool, arguments):
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
 
