@@ -21,16 +21,21 @@ import tempfile
 import threading
 import time
 import urllib.request
+import warnings
 
 from . import packages
 from .loop import SansIOLoop
 
 _FILES = "a script has no files: keep data in variables, and use a server's tools to read or write files"
+_ASKED = "a script has no files, so this says nothing about the user's: ask a server's tools whether one is there"
 _NETWORK = "a script has no network: call a server's tools instead"
 _PROCESSES = "a script cannot start processes: call a server's tools instead"
 _DEBUGGER = "nobody sits at a debugger here: print what you want to see"
 _ENVIRONMENT = "a script has no environment: servers have their own credentials, so none are needed here"
 _THREADS = "a script has no threads: use asyncio.gather or asyncio.TaskGroup to do things at the same time"
+_PATHS = frozenset({"genericpath", "os", "pathlib", "posixpath"})
+"""Modules that ask on behalf of who called them."""
+
 _variable_itself = os.environ.__class__.__getitem__
 _LOOPS = frozenset({"anyio", "nest_asyncio", "trio", "uvloop"})
 _CLIENTS = frozenset({"aiohttp", "httpx", "requests", "urllib3"})
@@ -40,8 +45,15 @@ def install() -> None:
     """Replace the functions that could only fail by ones that say why."""
     for module in (builtins, io):
         module.open = _open
-    for name in ("open", "listdir", "scandir", "walk", "mkdir", "makedirs", "remove", "unlink", "rename", "rmdir"):
+    for name in (
+        *("open", "listdir", "scandir", "walk", "chdir", "mkdir", "makedirs", "remove", "unlink", "rename", "replace"),
+        *("rmdir", "removedirs", "chmod", "utime", "truncate", "readlink", "link", "symlink"),
+    ):
         setattr(os, name, _refuse(_FILES))
+    os.stat, os.lstat = _of_path(os.stat), _of_path(os.lstat)
+    for module, name in ((os.path, "exists"), (os.path, "lexists"), (os.path, "isfile"), (os, "access")):
+        setattr(module, name, _asked(getattr(module, name), is_of_file=True))
+    os.path.isdir = _asked(os.path.isdir, is_of_file=False)
     for name in ("glob", "rglob", "walk"):
         setattr(pathlib.Path, name, _refuse(_FILES))
     glob.glob = glob.iglob = _refuse(_FILES)
@@ -128,6 +140,41 @@ def _open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None
     if data is None:
         raise PermissionError(_FILES)
     return io.BytesIO(data) if "b" in mode else io.TextIOWrapper(io.BytesIO(data), encoding or "utf-8", errors, newline)
+
+
+def _of_path(stat):
+    """Refuse to look at a path; a stream's number may be looked at."""
+
+    @functools.wraps(stat)
+    def of_path(path, **options):
+        if isinstance(path, int):
+            return stat(path, **options)
+        os.fspath(path)
+        raise PermissionError(_FILES)
+
+    return of_path
+
+
+def _asked(function, *, is_of_file):
+    """Answer for the data files of packages, and say on standard error that a script's other paths are unknown.
+
+    A library that looks for files of its own takes the answer as it is, and nothing is said.
+    """
+
+    @functools.wraps(function)
+    def asked(path, *args, **options):
+        if packages.read_data(path) is not None:
+            return is_of_file
+        found = function(path, *args, **options)
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") in _PATHS:
+            frame = frame.f_back
+        if not found and frame.f_globals.get("__name__") == "__main__":
+            told = frame.f_globals.setdefault("__warningregistry__", {})
+            warnings.warn_explicit(_ASKED, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=told)
+        return found
+
+    return asked
 
 
 def _in_memory(connect):

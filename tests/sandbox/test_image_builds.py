@@ -188,6 +188,18 @@ async def test_the_files_of_packages_are_all_that_can_be_opened(built):
     assert result.outcome == Completed(["hello ", "aGVsbG8g", *["a script has no files"] * 3])
 
 
+async def test_the_files_of_packages_are_there_for_who_asks(built):
+    script = """
+        import importlib.resources, os
+        file = importlib.resources.files("greeting") / "hello.txt"
+        [file.is_file(), file.exists(), os.path.isfile(str(file)), file.is_dir()]
+    """
+    with anyio.fail_after(120):
+        async with Sandbox(component=built.component, isolation="thread") as sandbox:
+            result = await sandbox.run(script.replace("\n        ", "\n"))
+    assert (result.outcome, result.stderr) == (Completed([True, True, True, False]), "")
+
+
 def test_compiled_parts_are_left_out_and_named(built):
     assert built.left_out == ("shouting/_fast.cpython-314-x86_64-linux-gnu.so",)
 

@@ -18,6 +18,7 @@ LOOP = (
     "the script already runs in an event loop: write `await ...` instead, in functions that are `async def` and are "
     "awaited themselves"
 )
+ASKED = "a script has no files, so this says nothing about the user's: ask a server's tools whether one is there"
 IN_MEMORY = 'sqlite3.connect(":memory:") works'
 INPUT = "a script has no standard input: write the data into the script, or read it from a tool"
 LOCK = f"the script waits for a lock that nothing can release: {THREADS}"
@@ -37,6 +38,14 @@ sqlite3.connect(":memory:").execute(f"{count} select n from t order by -n").fetc
         ("import pathlib\npathlib.Path('a').read_text()", "PermissionError", FILES),
         ("import os\nos.listdir('/')", "PermissionError", FILES),
         ("import os\nos.mkdir('/a')", "PermissionError", FILES),
+        ("import os\nos.stat('/data/a.csv')", "PermissionError", FILES),
+        ("import os\nos.path.getsize('/data/a.csv')", "PermissionError", FILES),
+        ("import pathlib\npathlib.Path('a').stat()", "PermissionError", FILES),
+        ("import os\nos.chdir('/data')", "PermissionError", FILES),
+        ("import os\nos.chmod('/a', 0o600)", "PermissionError", FILES),
+        ("import os\nos.replace('/a', '/b')", "PermissionError", FILES),
+        ("import shutil\nshutil.rmtree('/data')", "PermissionError", FILES),
+        ("import os\nos.path.exists(None)", "TypeError", "expected str, bytes or os.PathLike object, not NoneType"),
         ("import os\nos.write(7, b'x')", "PermissionError", FILES),
         ("import os\nlist(os.walk('.'))", "PermissionError", FILES),
         ("import glob\nglob.glob('*')", "PermissionError", FILES),
@@ -81,6 +90,41 @@ async def test_what_is_missing_says_what_to_use_instead(raised, script, kind, me
     outcome = await raised(script)
     assert (outcome.type, outcome.message) == (kind, message)
     assert "guest" not in outcome.traceback
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "os.path.exists('/data/a.csv')",
+        "os.path.isfile('a.csv')",
+        "os.path.isdir('/data')",
+        "os.access('/data', os.R_OK)",
+        "pathlib.Path('/data/a.csv').exists()",
+        "pathlib.Path('/data/a.csv').is_file()",
+        "pathlib.Path('/data').is_dir()",
+        "any(map(os.path.exists, ['a', 'b']))",
+        "any(os.path.exists(str(number)) for number in range(1_000))",
+    ],
+)
+async def test_a_script_that_asks_for_a_file_is_told_once_that_it_has_none(run, question):
+    result = await run(f"import os, pathlib\nprint({question})")
+    assert (result.stdout, result.stderr) == ("False\n", f"script.py:2: UserWarning: {ASKED}\n")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import mimetypes\nmimetypes.guess_type('a.csv')",
+        "import shutil\nshutil.which('git')",
+        "import pathlib\npathlib.Path('a/../b').resolve()",
+        "import os\nos.path.realpath('a')",
+        "import inspect, json\ntry:\n    inspect.getsource(json)\nexcept OSError:\n    pass",
+        "import os\nos.path.exists(1)",
+    ],
+)
+async def test_a_library_that_asks_for_a_file_asks_for_itself(run, script):
+    result = await run(script)
+    assert (type(result.outcome), result.stderr) == (Completed, "")
 
 
 async def test_what_a_script_puts_into_its_environment_is_there(run):
