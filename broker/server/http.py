@@ -85,6 +85,15 @@ class Address:
         except ValueError:
             return False
 
+    @property
+    def in_urls(self) -> str:
+        """The host as URLs have it, and the `Host` of requests for them."""
+        try:
+            ip = ipaddress.ip_address(self.host)
+        except ValueError:
+            return self.host
+        return f"[{ip}]" if isinstance(ip, ipaddress.IPv6Address) else str(ip)
+
     def listen(self) -> socket.socket:
         """Return a listening socket.
 
@@ -169,7 +178,7 @@ def _verifier(settings: ServeSettings) -> TokenVerifier | None:
 def _auth(settings: ServeSettings, address: Address) -> AuthSettings:
     oauth = settings.oauth
     # Without an authorization server the SDK wants one all the same, and shows it to nobody.
-    issuer = oauth.issuer if oauth is not None else f"http://{address.host}"
+    issuer = oauth.issuer if oauth is not None else f"http://{address.in_urls}"
     # As texts: a URL made beforehand ends with a slash that the issuer's name has not, and clients compare them.
     return AuthSettings.model_validate(
         {
@@ -182,7 +191,7 @@ def _auth(settings: ServeSettings, address: Address) -> AuthSettings:
 
 
 def _security(settings: ServeSettings, address: Address) -> TransportSecuritySettings:
-    own = _LOOPBACK if address.is_loopback else (*_LOOPBACK, address.host)
+    own = (*_LOOPBACK, address.in_urls)
     origins = [f"{scheme}://{host}:*" for scheme in ("http", "https") for host in own]
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
