@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from starlette.routing import Route
 
+from broker.logging import logger
+
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Send
@@ -40,5 +42,6 @@ def challenge_with_reasons(app: Starlette) -> None:
 
 class _Challenge(RequireAuthMiddleware):
     async def _send_auth_error(self, send: Send, status_code: int, error: str, description: str) -> None:
-        why = _WHY.get() if status_code == _UNAUTHORIZED else ""
-        await super()._send_auth_error(send, status_code, error, why or description)
+        why = (_WHY.get() if status_code == _UNAUTHORIZED else "") or description
+        logger().info("a request was refused", reason=why)
+        await super()._send_auth_error(send, status_code, error, why)

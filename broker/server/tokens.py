@@ -1,7 +1,7 @@
 """Who may use the HTTP server: bearer tokens of the config, and tokens of an authorization server.
 
-Above: http.py. Below: issuer_keys.py, PyJWT. A token that cannot be checked is refused; the log and the challenge say
-why, without the token.
+Above: http.py. Below: issuer_keys.py, PyJWT. A token that cannot be checked is refused; the challenge says why, and
+the log, without the token.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import jwt
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
-from broker.logging import logger
 from broker.server.challenge import say_why
 from broker.server.issuer_keys import IssuerKeys
 
@@ -69,9 +68,7 @@ class IssuedTokens(TokenVerifier):
         try:
             return self._access(token, await self._claims(token))
         except (jwt.PyJWTError, ValueError) as error:
-            reason = self._reason(error)
-            logger().info("a token was refused", reason=reason)
-            say_why(reason)
+            say_why(self._reason(error))
             return None
 
     async def _claims(self, token: str) -> dict[str, Any]:
