@@ -43,6 +43,7 @@ from broker.redaction import Redactor
 from broker.runs.crashed_runs import resume_crashed
 from broker.runs.shared_sandbox import SharedSandbox
 from broker.search.vectors import check_embedder
+from broker.serving import Serving
 from broker.sessions import Session
 from broker.store import Store
 from broker.tools.tool_shelf import ToolShelf
@@ -86,6 +87,9 @@ class Broker:
         async with Broker.from_config("mcp.json") as broker:
             session = broker.session(grants=[Grant("git.*")])
             result = await session.execute_code(script, describe_references=True)
+
+    Attributes:
+        serving: What a server needs that passes the tools on to clients.
     """
 
     def __init__(
@@ -160,6 +164,7 @@ class Broker:
         self._kept = None if store is None else KeptGrants(store, identities)
         self._recordings = Recordings(Store(), _OFF) if store is None else Recordings(store, config.recordings)
         self._recorder = Recorder(self._recordings, config.secrets)
+        self.serving = Serving(shelf=self._shelf, upstreams=self._upstreams, recorder=self._recorder)
         self._sandbox = SharedSandbox(
             config.sandbox.open(config.image) if sandbox is None else sandbox, self._task_group
         )
@@ -272,33 +277,16 @@ class Broker:
         shelf = self._shelf
         return shelf.from_the_start is not None and shelf.from_the_start.holds
 
-    @property
-    def may_describe_all(self) -> bool:
-        """Whether the config says `auto`."""
-        return self._shelf.from_the_start is not None
-
-    @property
-    def lazy_servers(self) -> frozenset[str]:
-        """The names of the servers that are connected only while they are needed."""
-        return self._upstreams.lazy
-
     def server_statuses(self) -> list[ServerStatus]:
         """Return the state of each server now, in the order of the config."""
         return self._upstreams.statuses()
 
-    async def need_all_servers(self, timeout_seconds: float | None = None) -> bool:
+    async def need_servers(self, names: Collection[str] | None = None, timeout_seconds: float | None = None) -> bool:
         """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time.
 
-        Raises:
-            TypeError: `timeout_seconds` is no number.
-            ValueError: It is negative or NaN.
-        """
-        return await self.need_servers(self._upstreams.by_name, timeout_seconds)
-
-    async def need_servers(self, names: Collection[str], timeout_seconds: float | None = None) -> bool:
-        """Connect those of these servers that are lazy and wait, as `need_all_servers` does for all.
-
-        A name that no server has is passed over.
+        Args:
+            names: Those that are needed, all if None; a name that no server has is passed over.
+            timeout_seconds: How long to wait; without an end if None.
 
         Raises:
             TypeError: `timeout_seconds` is no number.
@@ -307,7 +295,8 @@ class Broker:
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         by_name = self._upstreams.by_name
-        return await all_needed([by_name[name] for name in names if name in by_name], timeout_seconds)
+        needed = by_name if names is None else names
+        return await all_needed([by_name[name] for name in needed if name in by_name], timeout_seconds)
 
     async def read_tool(self, name: str) -> CatalogEntry:
         """Return a tool with its full definition; describes it to no session.
@@ -333,17 +322,6 @@ class Broker:
         )
         return await of_no_session.whole(name)
 
-    def take_fetch(self, caller: str) -> float:
-        """Take one of the fetches of descriptions that a caller of this broker's servers has in all its sessions.
-
-        Return 0, or the seconds to wait if none is left. Callers that nobody authenticated have the empty name.
-
-        Raises:
-            TypeError: The caller's name is no text.
-        """
-        check_texts(caller=caller)
-        return self._shelf.fetch_rates.take(caller, anyio.current_time())
-
     async def wake_category(self, name: str) -> None:
         """Connect the lazy servers that may have tools of a category and were never connected, as a search in it does.
 
@@ -356,19 +334,13 @@ class Broker:
         check_texts(name=name)
         await self._shelf.finder.look_into(name)
 
-    def rest_lazy_servers(self, names: Collection[str] | None = None, *, spares_own: bool = False) -> list[str]:
+    def rest_lazy_servers(self, names: Collection[str] | None = None) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names.
 
         Args:
             names: Those to disconnect; all if None.
-            spares_own: Whether those are left alone that sessions of this program have used, not clients of its
-                `BrokerServer`.
         """
-        return self._upstreams.rest(names, spares_own=spares_own)
-
-    def end_servers(self) -> None:
-        """Begin to end the servers before leaving does, which then waits for less; calls fail from now on."""
-        self._upstreams.end()
+        return self._upstreams.rest(names)
 
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
         """Wait until each server is ready or has failed; return whether all were in time.
@@ -479,26 +451,6 @@ class Broker:
         check_recording(recording)
         check_script(script)
         return await rerun(await self._sandbox.opened(), recording, script)
-
-    def note_shutdown(self) -> None:
-        """Say that this process is about to end: runs that are interrupted from now on are treated as crashed."""
-        self._recordings.is_shutting_down = True
-
-    def requested_runs(self, request: str, within_seconds: float | None = None) -> list[str]:
-        """Return the recorded runs that a client can go on with by repeating its request, as the MCP server lets it.
-
-        Args:
-            request: What tells the request from others, as it was when the runs began.
-            within_seconds: Return only runs that began that recently.
-
-        Raises:
-            TypeError: `request` is no text, or `within_seconds` no number.
-            ValueError: `within_seconds` is negative or NaN.
-        """
-        check_texts(request=request)
-        if within_seconds is not None:
-            check_seconds(within_seconds=within_seconds)
-        return self._recorder.unfinished.requested(request, within_seconds)
 
     def resume_interrupted(self) -> int:
         """Resume, in the background, the runs of this store that a crash interrupted; return how many.

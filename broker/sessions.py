@@ -242,24 +242,12 @@ class Session:
             raise TypeError(f"a search is words, or a broker.SearchRequest, not a {type(request).__name__}")
         return await self._finder.search(request)
 
-    def summaries(self, page: SearchPage) -> TierPage:
-        """Return the summaries of the tools that a search found, as many as fit on a page.
+    def found(self, page: SearchPage) -> list[CatalogEntry]:
+        """Return the tools of the catalog that a search found, for the pages of `tiers`.
 
         Raises:
             TypeError: It is no page of a search.
         """
-        entries = self._found(page)
-        return self.tiers.summaries_of(entries, page_size=max(len(entries), 1))
-
-    def hot_list(self, page: SearchPage) -> TierPage:
-        """Return the tools that a search found as the hot list has them, as many as fit on a page of it.
-
-        Raises:
-            TypeError: It is no page of a search.
-        """
-        return self.tiers.hot_of(self._found(page))
-
-    def _found(self, page: SearchPage) -> list[CatalogEntry]:
         check_kind(page, SearchPage, "a page is what `await session.search(...)` returns")
         return [self._catalog.lookup(spec.qualified_name) for spec in page.tools]
 

@@ -147,7 +147,7 @@ async def _server_findings(config: Config) -> AsyncIterator[Finding]:
     """Return the state of each server, lazy ones too, or what of the config is found out when it is used."""
     try:
         async with open_broker(config, waits=False) as broker:
-            await broker.need_all_servers(LISTING_SECONDS)
+            await broker.need_servers(timeout_seconds=LISTING_SECONDS)
             statuses = broker.server_statuses()
             for status in statuses:
                 yield _server_finding(status)

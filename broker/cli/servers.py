@@ -33,7 +33,7 @@ async def list_servers(request: ServersRequest) -> ExitCode:
     """Print a line for each server."""
     async with open_broker(load_config(request.config), waits=not request.connect) as broker:
         if request.connect:
-            await broker.need_all_servers(LISTING_SECONDS)
+            await broker.need_servers(timeout_seconds=LISTING_SECONDS)
         statuses = broker.server_statuses()
     if request.as_json:
         write_result(json.dumps([asdict(status) for status in statuses], indent=2))

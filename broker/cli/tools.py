@@ -61,7 +61,7 @@ class ShowRequest:
 async def list_tools(request: ListRequest) -> ExitCode:
     """Print all tools, those of lazy servers too."""
     async with open_broker(load_config(request.config)) as broker:
-        await broker.need_all_servers()
+        await broker.need_servers()
         found = broker.catalog.tools
         report_servers(broker, request)
     if not _print(found, as_json=request.as_json):

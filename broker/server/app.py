@@ -102,12 +102,12 @@ class BrokerServer:
             partial(_session_of, make_session or (lambda principal: broker.session(principal=principal))),
             most=settings.sessions,
             idle_seconds=settings.session_idle_seconds,
-            rest=partial(broker.rest_lazy_servers, spares_own=True),
+            rest=broker.serving.rest_unused,
         )
         self.runs = Runs(at_once=settings.runs_at_once, waiting=settings.runs_waiting)
         self.outputs = KeptOutputs()
         self.open_requests = OpenRequests()
-        self._asking = Asking(broker.requested_runs)
+        self._asking = Asking(broker.serving.requested_runs)
         self._limits = limits
         self._log_levels = LogLevels(settings.sessions)
         self._is_tools_mode = settings.mode == "tools"
@@ -117,7 +117,7 @@ class BrokerServer:
 
     async def drain(self) -> None:
         """Take no more runs in, and end those that there are; the next server can resume them."""
-        self.broker.note_shutdown()
+        self.broker.serving.note_shutdown()
         await self.runs.drain(self.settings.grace_seconds)
 
     async def end_servers_in_time(self) -> None:
@@ -126,7 +126,7 @@ class BrokerServer:
         Servers that are deaf to that take two seconds more; what is left to do for clients goes on meanwhile.
         """
         await anyio.sleep(self.settings.grace_seconds + _REPORTED_SECONDS)
-        self.broker.end_servers()
+        self.broker.serving.end_servers()
 
     def end_announcing(self) -> None:
         """End the subscriptions of clients, each with its answer."""
@@ -156,7 +156,7 @@ class BrokerServer:
 
     def _instructions(self) -> str:
         names = [status.name for status in self.broker.server_statuses() if status.state != "disabled"]
-        described = tool_texts.DESCRIBED_FROM_THE_START if self.broker.may_describe_all else ""
+        described = tool_texts.DESCRIBED_FROM_THE_START if self.broker.serving.may_describe_all else ""
         return tool_texts.instructions(names) + described
 
     @asynccontextmanager
@@ -255,6 +255,7 @@ class BrokerServer:
         notices = Notices(ctx, with_output=self._log_levels.want_output(ctx))
 
         async def work(live: LiveRun) -> Reply:
+            live.stop.was_entered = surface.resumes is not None  # that has begun, and may go on in the background
             return await surface.dispatch(EXECUTE, arguments, replace(notices.watching, stop=live.stop))
 
         async with anyio.create_task_group() as telling:

@@ -133,7 +133,7 @@ class _Api:
             raise _NotFoundError(str(error)) from None
 
     async def _definition(self, name: str) -> Response:
-        if (wait := self._broker.take_fetch(principal_of_request())) > 0:
+        if (wait := self._broker.serving.take_fetch(principal_of_request())) > 0:
             raise _TooManyFetchesError(wait)
         page = self._broker.tiers.full([await self._broker.read_tool(name)])
         (item,) = page.items

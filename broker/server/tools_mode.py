@@ -79,7 +79,7 @@ class ToolsMode:
     @property
     def instructions(self) -> str:
         """What the server tells its clients at first."""
-        return SYSTEM_PROMPT + (tool_texts.DESCRIBED_FROM_THE_START if self._broker.may_describe_all else "")
+        return SYSTEM_PROMPT + (tool_texts.DESCRIBED_FROM_THE_START if self._broker.serving.may_describe_all else "")
 
     async def listing(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return a page of `tools/list`, and the cursor of the next.
@@ -105,7 +105,7 @@ class ToolsMode:
         ]
 
     def _entries(self) -> list[CatalogEntry]:
-        lazy = self._broker.lazy_servers
+        lazy = self._broker.serving.lazy_servers
         return [entry for entry in self._broker.catalog.tools if entry.spec.server not in lazy]
 
     async def read(self, session: Session, selection: Selection) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class ToolsMode:
         unknown = [name for name in names[:MOST_TOOLS] if name not in self._head and self._names.entry(name) is None]
         servers = {server for name in unknown for server in self._names.servers_behind(name)}
         unseen = {server for server in servers if not self._broker.catalog.of_server(server)}
-        await self._broker.need_servers(unseen & self._broker.lazy_servers, SETTLE_SECONDS)
+        await self._broker.need_servers(unseen & self._broker.serving.lazy_servers, SETTLE_SECONDS)
 
     def _told_apart(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names, with those in one text apart: clients that fill in the template write `%2C` for a comma.

@@ -589,7 +589,7 @@ async def test_a_server_that_ended_before_it_was_ready_is_not_said_to_have_no_su
     with anyio.fail_after(60):
         async with Broker(Config(servers={"silent": faulty("silent", connect_timeout_seconds=3600)})) as broker:
             session = broker.session(grants=[Grant("*")])
-            broker.end_servers()
+            broker.serving.end_servers()
             await broker.wait_until_settled()
             result = await session.execute_code("await silent.find()")
             details = await session.get_tool_details(["silent.find"])

@@ -313,8 +313,8 @@ USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
         ("sums.add",),
         "a tool is an entry of the catalog, as broker.catalog.lookup('git.git_log'), not a str",
     ),
-    "summaries of names": (
-        "summaries",
+    "tools that a list found": (
+        "found",
         (["sums.add"],),
         "a page is what `await session.search(...)` returns, not a list",
     ),
@@ -409,11 +409,11 @@ def test_states_of_runs_are_some_of_them(states):
         Broker().recordings().list(states=states)
 
 
-@pytest.mark.parametrize("method", ["need_all_servers", "wait_until_settled"])
+@pytest.mark.parametrize("method", ["need_servers", "wait_until_settled"])
 async def test_a_time_to_wait_for_servers_is_one(method):
     async with Broker(opens_sandbox=False) as broker:
         with pytest.raises(TypeError, match="timeout_seconds is a number of seconds, not a str"):
-            await getattr(broker, method)("5")
+            await getattr(broker, method)(timeout_seconds="5")
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ async def test_a_time_to_wait_for_servers_is_one(method):
 )
 def test_what_a_repeated_request_is_asked_for_with_is_named(given, said):
     with pytest.raises(TypeError, match=said):
-        Broker().requested_runs(*given)
+        Broker().serving.requested_runs(*given)
 
 
 @pytest.mark.parametrize("limit", ["all", -1, True, 2.0])

@@ -62,7 +62,7 @@ async def test_ten_thousand_tools_of_two_hundred_servers(parts):
     servers = {f"s{number}": server(parts, number, lazy=number >= CONNECTED) for number in range(SERVERS)}
     with anyio.fail_after(300):
         async with Broker(Config(servers=servers), startup_seconds=120) as broker:
-            lazy = broker.lazy_servers
+            lazy = broker.serving.lazy_servers
             assert len(lazy) == SERVERS - CONNECTED
             session = broker.session(grants=[Grant("*.*")])
             await session.search(SearchRequest(query="x", filters=Filters(servers=lazy)))

@@ -140,7 +140,7 @@ async def test_whoever_repeats_the_request_of_a_run_that_was_cut_off_goes_on_wit
         with in_request("request"):
             told = await interrupted(broker, ADD_THEN_ECHO, on_output=fill)
         free()
-        assert broker.requested_runs("request") == [told.run_id]
+        assert broker.serving.requested_runs("request") == [told.run_id]
 
 
 async def test_a_model_is_told_what_was_executed_and_what_is_to_be_done(opened, fill):

@@ -467,7 +467,7 @@ async def test_without_a_store_there_is_no_run_to_resume():
         ):
             await broker.session().resume(ran.run_id)
         assert broker.resume_interrupted() == 0
-        assert broker.requested_runs("ada") == []
+        assert broker.serving.requested_runs("ada") == []
 
 
 @pytest.mark.parametrize("is_imported", [False, True])
