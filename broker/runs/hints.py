@@ -6,20 +6,21 @@ patterns alone, and a hint that is wrong costs whoever wrote it a line.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.calls.call_failures import text_for
 from broker.texts import call_texts, hint_texts
 from broker.tools.spellings import STAND_INS
+from codegen import Diagnostic
 from codegen.undefined_names import STARTS_ANEW, nowhere_hint, python_hint
 from sandbox import Raised
 
 if TYPE_CHECKING:
     from broker.tools.catalog import Catalog
-    from codegen import Diagnostic
     from sandbox import Outcome
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
@@ -161,6 +162,9 @@ _MOST_SCRIPT = 100_000
 """Characters of a script in which names are looked for that it gives values: this is done on the event loop."""
 _OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
 _BESIDE = frozenset({"execute_code", "get_tool_details", "search_tools"})
+_NAME_KEYS = ("name", "tool", "tool_name")
+_ARGUMENT_KEYS = ("arguments", "args", "parameters", "input")
+_CALL_KEYS = frozenset({*_NAME_KEYS, *_ARGUMENT_KEYS, "id", "server", "type"})
 
 
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
@@ -202,6 +206,39 @@ def is_of_another_language(script: str, line: int) -> bool:
     """Tell whether a line that Python cannot read looks like another language: its other mistakes mean nothing then."""
     text = script.split("\n")[line - 1 : line]
     return any(text_for(one, _UNREAD) == hint_texts.PYTHON_ALONE for one in text)
+
+
+def call_in_json(script: str, catalog: Catalog) -> Diagnostic | None:
+    """Return that a script is no more than a tool call, or a list of them, as models send it elsewhere; None if not."""
+    text = script.strip()
+    if text[:1] + text[-1:] not in {"{}", "[]"} or len(text) > _MOST_SCRIPT:
+        return None
+    try:
+        decoded = json.loads(text)
+        hint = _hint_for_json(decoded[0] if isinstance(decoded, list) and decoded else decoded, catalog)
+    except (ValueError, RecursionError):
+        return None
+    return Diagnostic(1, 1, "call-in-json", hint_texts.CALL_IN_JSON, hint) if hint else None
+
+
+def _hint_for_json(call: Any, catalog: Catalog) -> str:
+    """Return how a script writes a call that is given as JSON; empty if it is none of a tool that there is."""
+    if not isinstance(call, dict):
+        return ""
+    call = call["function"] if isinstance(call.get("function"), dict) else call
+    name = next((call[key] for key in _NAME_KEYS if key in call), None)
+    arguments = next((call[key] for key in _ARGUMENT_KEYS if key in call), None)
+    if not isinstance(name, str) or not isinstance(arguments, dict | str) or not call.keys() <= _CALL_KEYS:
+        return ""
+    if name in _BESIDE:
+        return hint_texts.BESIDE_SCRIPTS
+    name = f"{call['server']}.{name}" if "server" in call else name
+    tool = catalog.find(name) or catalog.meant(name)
+    if tool is None:
+        return ""
+    if isinstance(arguments, str):
+        return hint_texts.import_server(tool.namespace, tool.function)
+    return hint_texts.write_call(tool.namespace, tool.function, arguments)
 
 
 def _home(name: str, catalog: Catalog) -> str | None:

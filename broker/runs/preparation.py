@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from broker.logging import logger
-from broker.runs.hints import is_of_another_language, sharpened
+from broker.runs.hints import call_in_json, is_of_another_language, sharpened
 from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.plain_references import plain_references
@@ -72,7 +72,8 @@ class Preparation:
         if describe_references:
             await self.disclosure.describe(self.named(found))
         manifest = await self.manifest(script, found)
-        diagnostics = await self._diagnostics(script, found, manifest)
+        call = call_in_json(script, self.catalog)
+        diagnostics = (call,) if call is not None else await self._diagnostics(script, found, manifest)
         servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
         upstreams = self.disclosure.upstreams
         down = [name for name in sorted(servers & upstreams.keys()) if upstreams[name].status.problem]
@@ -154,6 +155,8 @@ class Preparation:
         self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
     ) -> Sequence[Diagnostic]:
         """Return the mistakes that stop a script; none if it cannot be checked, so that it runs."""
+        if (call := call_in_json(script, self.catalog)) is not None:
+            return (call,)
         if not found:
             return ()
         try:

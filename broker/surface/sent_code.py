@@ -26,8 +26,8 @@ _IS_CODE = re.compile(r"\n|\b(?:await|import|print|return)\b")
 def plain_code(text: str) -> str:
     """Return code without what models put around it; its lines keep their numbers.
 
-    That is: a byte order mark, JSON (code as a string that was encoded twice, or the arguments of execute_code), the
-    fence of Markdown and prose outside of it, indentation of all lines.
+    That is: a byte order mark, JSON (code as a string that was encoded twice, a call of execute_code or its arguments),
+    the fence of Markdown and prose outside of it, indentation of all lines.
     """
     code = unfenced(_decoded_again(text.removeprefix("\ufeff")))
     first = re.search(r"\S", code)
@@ -77,6 +77,8 @@ def _decoded_again(text: str) -> str:
         decoded = json.loads(stripped)
     except (ValueError, RecursionError):
         return text
+    if isinstance(decoded, dict) and decoded.keys() == {"name", "arguments"} and decoded["name"] == "execute_code":
+        decoded = decoded["arguments"]
     if isinstance(decoded, dict) and decoded.keys() <= _OF_EXECUTE_CODE:
         decoded = decoded.get("code")
         return decoded if isinstance(decoded, str) else text

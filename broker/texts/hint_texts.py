@@ -5,9 +5,16 @@ Above: hints.py, which finds the one that fits. Below: nothing. tests/broker/sur
 
 from __future__ import annotations
 
-from codegen.plain_text import one_line
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any
+
+from codegen.plain_text import indented, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAME_CHARACTERS = 80
+_CALL_CHARACTERS = 400
 
 PARTS_OF_ERRORS = "a ToolError has server, tool, message, content and structured_content; str(error) is its message"
 HOW_TO_CALL = "tools are functions of their servers: `from tools import SERVER`, then `await SERVER.TOOL(argument=...)`"
@@ -64,6 +71,7 @@ BESIDE_SCRIPTS = (
     "search_tools, get_tool_details and execute_code are called beside a script, not in it; in a script, help(SERVER) "
     "shows a server's tools"
 )
+CALL_IN_JSON = "the code is a tool call in JSON, not Python"
 FAILED_CALLS_RAISE = "a call that fails raises ToolError, and results do not say whether it failed: leave the test out"
 CLASS_IN_MODULE = "the class of that name is in the module: write `from datetime import datetime`"
 AWAIT_IT = "write `await` before it"
@@ -130,3 +138,13 @@ def import_server(server: str, function: str) -> str:
     """Return how a script gets at a tool that it uses by its bare name."""
     call = f"{server}.{one_line(function, _NAME_CHARACTERS)}"
     return f"{call} is a tool: write `from tools import {server}` and `await {call}(...)`"
+
+
+def write_call(server: str, function: str, arguments: Mapping[str, Any]) -> str:
+    """Return a tool's call as a script writes it, with these arguments if they have room and legal names."""
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    call = f"await {server}.{function}({given})"
+    are_names = all(name.isidentifier() and not iskeyword(name) for name in arguments)
+    if not are_names or len(call) > _CALL_CHARACTERS:
+        return import_server(server, function)
+    return f"write `from tools import {server}` and `{indented(call, _CALL_CHARACTERS)}`"

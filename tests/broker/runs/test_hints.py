@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from mcp.server.mcpserver import Image
 
 from broker import Broker, Grant
+from broker.runs.script_check import spelled
 from broker.surface.sent_code import plain_code
 from broker.texts import hint_texts
 
@@ -78,6 +80,33 @@ MISTAKES = {
     "an attribute of an error": (
         "from tools import desk\ntry:\n    await desk.fail()\nexcept Exception as error:\n    error.code",
         "a ToolError has server, tool, message, content and structured_content",
+    ),
+    "a call in JSON": (
+        '{"name": "add", "arguments": {"a": 1, "b": "x  y", "c": true, "d": null}}',
+        (
+            "1:1: the code is a tool call in JSON, not Python (write `from tools import desk` and "
+            "`await desk.add(a=1, b='x  y', c=True, d=None)`)"
+        ),
+    ),
+    "calls in JSON": (
+        '[\n  {"tool": "mcp__desk__boxed", "input": {}},\n  {"tool": "add", "input": {"a": 1}}\n]',
+        "(write `from tools import desk` and `await desk.boxed()`)",
+    ),
+    "a call in JSON with its server": (
+        '{"server": "side-desk", "tool": "note", "args": {}}',
+        "(write `from tools import side_desk` and `await side_desk.note()`)",
+    ),
+    "a call in JSON as a model's interface has it": (
+        '{"id": "1", "type": "function", "function": {"name": "desk.add", "arguments": "{}"}}',
+        "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
+    ),
+    "a call in JSON with a key that is no name": (
+        '{"name": "add", "arguments": {"from": 1}}',
+        "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
+    ),
+    "a call of search_tools in JSON": (
+        '{"name": "search_tools", "arguments": {"query": "add"}}',
+        "are called beside a script, not in it",
     ),
     "a method of a tool": (
         "from tools import desk\nawait desk.note.ainvoke({})",
@@ -395,6 +424,37 @@ async def test_any_other_error_is_told_as_it_is(session, script):
     assert "`" not in last.removesuffix("and `tools`")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        '{"name": "nothing", "arguments": {"a": 1}}',
+        '{"name": "add"}',
+        '{"name": "add", "arguments": {"a": 1}, "total": 3}',
+        '{"name": 1, "arguments": {}}',
+        '[{"name": "Ada"}, {"name": "Bob"}]',
+        '["add"]',
+        "[]",
+        "{}",
+    ],
+)
+async def test_a_value_that_could_be_json_is_a_value(session, script):
+    result = await session.execute_code(script)
+    assert (result.value, result.error) == (json.loads(script), None)
+
+
+@pytest.mark.parametrize("argument", ["[" * 900 + "]" * 900, "9" * 5_000, '"' + "x" * 90_000 + '"'])
+async def test_a_call_in_json_may_hold_anything(session, argument):
+    script = f'{{"name": "add", "arguments": {{"a": {argument}}}}}'
+    assert await told(session, script)
+
+
+async def test_a_check_alone_tells_of_a_call_in_json(session):
+    checked = await session.check_code('{"name": "add", "arguments": {"a": 1}}')
+    assert [spelled(one) for one in checked.diagnostics] == [
+        "1:1: the code is a tool call in JSON, not Python (write `from tools import desk` and `await desk.add(a=1)`)"
+    ]
+
+
 @pytest.mark.parametrize("use", ["one['a']", "one.get('a')"])
 async def test_a_loop_over_the_keys_of_a_result_is_not_taken_for_text(session, use):
     script = f"from tools import desk\nbox = {{**await desk.boxed()}}\nfor one in box: {use}"
@@ -634,6 +694,8 @@ async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_s
         ('"print(1)"', "print(1)"),
         ('{"code": "```python\\nx\\n```", "timeout": 5}', "\nx"),
         ('"a text"', '"a text"'),
+        ('{"name": "execute_code", "arguments": {"code": "x"}}', "x"),
+        ('{"name": "other", "arguments": {"code": "x"}}', '{"name": "other", "arguments": {"code": "x"}}'),
         ('{"code": 1}', '{"code": 1}'),
         ('{"code": "x", "other": 1}', '{"code": "x", "other": 1}'),
         ('"a"\nprint("b")\n"c"', '"a"\nprint("b")\n"c"'),
