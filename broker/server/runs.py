@@ -6,7 +6,7 @@ Above: app.py. Below: turns.py, room.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import anyio
 
@@ -15,11 +15,12 @@ from broker.server.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from types import TracebackType
 
 T = TypeVar("T")
 
 REPORT_SECONDS = 5.0
-"""How long runs that are stopped have to report that: what prepares one, as a wait for a server, heeds no stop."""
+"""How long runs that are stopped have to report that."""
 
 
 class NoRoomError(Exception):
@@ -35,17 +36,56 @@ class DrainingError(Exception):
         self.has_begun = has_begun
 
 
+class Stop(anyio.CancelScope):
+    """Stops a script, and knows whether that has begun: it is entered when it does, after all that prepares it."""
+
+    def __new__(cls) -> Self:
+        """Make one of this class, not the event loop's."""
+        return object.__new__(cls)
+
+    def __init__(self) -> None:
+        """Stop nothing yet."""
+        self._scope = anyio.CancelScope()
+        self.was_entered = False
+
+    def __enter__(self) -> Self:
+        """Note that the script begins."""
+        self.was_entered = True
+        self._scope.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        """Take the stop of the script as its end."""
+        return bool(self._scope.__exit__(kind, error, traceback))
+
+    def cancel(self, _reason: str | None = None) -> None:
+        """Stop the script."""
+        self._scope.cancel()
+
+    @property
+    def cancelled_caught(self) -> bool:
+        """Whether the script was stopped."""
+        return self._scope.cancelled_caught
+
+
 class LiveRun:
     """A run that goes on until its work ends, it is stopped, or it is dropped."""
 
     def __init__(self, principal: str) -> None:
         """Hold nothing yet; `principal` is whose it is."""
         self.principal = principal
-        self.stop = anyio.CancelScope()
+        self.stop = Stop()
         """Cancelling it stops the script, and the work goes on to report that."""
-        self.has_begun = False
+        self.has_turn = False
         self._drop = anyio.CancelScope()
         self._is_refused = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of the script may have been executed."""
+        return self.stop.was_entered
 
     def drop(self) -> None:
         """End the work at once; whoever waits for the result learns that the server is about to end."""
@@ -65,7 +105,7 @@ class LiveRun:
         """
         with self._drop:
             async with turns.turn(self.principal):
-                self.has_begun = True
+                self.has_turn = True
                 return await work(self)
         if self._is_refused:
             raise NoRoomError
@@ -120,7 +160,7 @@ class Runs:
         Raises:
             NoRoomError: Nobody else has more.
         """
-        claims = {run: _Claim(run.principal, -place, run.has_begun) for place, run in enumerate(self._live)}
+        claims = {run: _Claim(run.principal, -place, run.has_turn) for place, run in enumerate(self._live)}
         leaving = gives_way(claims, principal)
         if leaving is None or leaving.principal == principal:
             raise NoRoomError
@@ -130,7 +170,8 @@ class Runs:
     async def drain(self, grace_seconds: float) -> None:
         """Begin no more runs; after `grace_seconds`, stop those that go on, and drop those that then do not report.
 
-        Those that still wait for their turn then are dropped at once: nothing of them was executed.
+        Those that have not begun then are dropped at once, as they wait for their turn or for what prepares them:
+        nothing of them was executed.
         """
         self._draining = True
         if not self._live:

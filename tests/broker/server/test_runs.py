@@ -16,8 +16,9 @@ async def test_a_run_that_heeds_no_stop_is_dropped_when_the_server_ends(monkeypa
     runs, started = Runs(at_once=1, waiting=1), anyio.Event()
     ended: list[int] = []
 
-    async def work(_live):
-        started.set()
+    async def work(live):
+        with live.stop:
+            started.set()
         await anyio.sleep_forever()
 
     async def wait():
@@ -35,6 +36,26 @@ async def test_a_run_that_heeds_no_stop_is_dropped_when_the_server_ends(monkeypa
             await runs.drain(0)
             assert len(runs) == 0
     assert len(ended) == 2
+
+
+async def test_a_run_that_is_still_prepared_when_the_server_ends_has_executed_nothing():
+    """As while the image is compiled, which heeds no stop."""
+    runs, told = Runs(at_once=1, waiting=1), []
+
+    async def work(_live):
+        await anyio.sleep_forever()
+
+    async def wait():
+        with pytest.raises(DrainingError) as caught:
+            await runs.perform(work)
+        told.append(caught.value.has_begun)
+
+    with anyio.fail_after(module.REPORT_SECONDS / 2):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            await runs.drain(0)
+    assert told == [False]
 
 
 async def test_runs_that_wait_for_their_turn_do_not_begin_when_the_server_ends():
