@@ -135,12 +135,12 @@ class Surface:
 
     def _lines(self, request: SearchRequest, page: SearchPage, *, is_hot: bool) -> list[str]:
         """Return the first tools of a page, as many as the budget of its tier holds."""
+        if not request.browses:
+            return [": ".join(filter(None, entry.values())) for entry in page.entries()]
         tiers, found = self.session.tiers, self.session.found(page)
         if is_hot:
             return list(map(hot_line, tiers.hot_of(found).items))
-        if request.browses:
-            return list(map(summary_line, tiers.summaries_of(found, page_size=max(len(found), 1)).items))
-        return [": ".join(filter(None, entry.values())) for entry in page.entries()]
+        return list(map(summary_line, tiers.summaries_of(found, page_size=max(len(found), 1)).items))
 
     def _categories(self, given: dict[str, Any]) -> Reply:
         try:
