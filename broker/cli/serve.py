@@ -22,6 +22,7 @@ from broker.server import BrokerServer
 from broker.server.late_handshake import serve_connection
 from broker.server.settings import TOKEN_CHARACTERS
 from broker.server.stdio import standard_streams
+from broker.upstreams.carried_text import IN_A_HEADER, fits_a_header
 
 if TYPE_CHECKING:
     import signal
@@ -90,7 +91,8 @@ def _with_token(settings: ServeSettings) -> ServeSettings:
     """Return the settings with the token of the environment, which has to be one that the config might hold.
 
     Raises:
-        Problem: It is too short. An empty one too: whoever sets the variable does not want to serve without.
+        Problem: It is too short, or no client can send it. An empty one is too short: whoever sets the variable does
+            not want to serve without.
     """
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
@@ -99,6 +101,11 @@ def _with_token(settings: ServeSettings) -> ServeSettings:
         raise Problem(
             f"{TOKEN_VARIABLE} holds {len(token)} characters, and a token has at least {TOKEN_CHARACTERS}",
             "Set a longer one that is hard to guess, such as `openssl rand -hex 16` prints, or unset the variable.",
+        )
+    if not fits_a_header(token):
+        raise Problem(
+            f"{TOKEN_VARIABLE} holds what no header can carry",
+            f"A token is of {IN_A_HEADER}, such as `openssl rand -hex 16` prints.",
         )
     return settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from broker.upstreams.carried_text import HttpUrl  # noqa: TC001  # pydantic reads it
+from broker.upstreams.carried_text import HttpUrl, header_value
 from sandbox.limits import MIB
 
 StructuredContent = Literal["auto", "always", "never"]
 TOKEN_CHARACTERS = 16
 """How short a bearer token may be."""
 
-Token = Annotated[str, Field(min_length=TOKEN_CHARACTERS)]
+Token = Annotated[str, Field(min_length=TOKEN_CHARACTERS), AfterValidator(header_value)]
 
 
 class OAuthSettings(BaseModel):

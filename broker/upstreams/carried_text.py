@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 KIND = "carried_text"
 """Of the errors raised here: each is a whole sentence."""
 
+IN_A_HEADER = "printable ASCII characters, with no space or line break at either end"
 HALF_A_PAIR = "must not hold half of a surrogate pair"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -52,11 +53,20 @@ def _header_name(text: str) -> str:
     return text
 
 
-def _header_value(text: str) -> str:
-    if not _HEADER_VALUE.fullmatch(text):
-        said = "must be printable ASCII characters, with no space or line break at either end"
-        raise PydanticCustomError(KIND, said)
+def header_value(text: str) -> str:
+    """Return a text that a header can have as its value, or at the end of it.
+
+    Raises:
+        PydanticCustomError: It is none.
+    """
+    if not fits_a_header(text):
+        raise PydanticCustomError(KIND, f"must be {IN_A_HEADER}")
     return text
+
+
+def fits_a_header(text: str) -> bool:
+    """Tell whether a text is such a value."""
+    return _HEADER_VALUE.fullmatch(text) is not None
 
 
 def _http_url(text: str) -> str:
@@ -76,5 +86,5 @@ SystemText = Annotated[str, AfterValidator(_for_the_system)]
 SystemPath = Annotated[Path, AfterValidator(_path_for_the_system)]
 VariableName = Annotated[str, AfterValidator(_variable_name)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
-HeaderValue = Annotated[str, AfterValidator(_header_value)]
+HeaderValue = Annotated[str, AfterValidator(header_value)]
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^/\s]+"), AfterValidator(_http_url)]

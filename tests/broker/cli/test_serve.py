@@ -324,6 +324,14 @@ def test_a_token_of_the_environment_is_as_long_as_one_of_the_config(codemode, to
     assert token == "" or token not in finished.stderr
 
 
+@pytest.mark.parametrize("token", [f"{TOKEN}\n", "\u00e9" * 16], ids=["with a line end", "not ASCII"])
+def test_a_token_of_the_environment_is_one_that_clients_can_send(codemode, token):
+    finished = codemode("serve", "--http", "127.0.0.1:0", CODEMODE_TOKEN=token)
+    assert finished.returncode == 2
+    assert "CODEMODE_TOKEN holds what no header can carry\n       A token is of printable ASCII" in finished.stderr
+    assert token.strip() not in finished.stderr
+
+
 def test_over_stdio_the_token_of_the_environment_means_nothing(codemode, config):
     finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE), CODEMODE_TOKEN=TOKEN[:5])
     assert finished.returncode == 0

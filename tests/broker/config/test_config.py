@@ -206,6 +206,14 @@ WRONG = {
         {"mcpServers": {}, "serve": {"tokens": {"ada": SECRET}}},
         "mcp.json: serve.tokens.ada: must have at least 16 characters",
     ),
+    "a token that no client can send": (
+        {"mcpServers": {}, "serve": {"tokens": {"ada": "\u00e9" * 16, "bob": f"{'b' * 16}\n"}}},
+        (
+            "mcp.json: 2 problems\n"
+            "  - serve.tokens.ada: must be printable ASCII characters, with no space or line break at either end\n"
+            "  - serve.tokens.bob: must be printable ASCII characters, with no space or line break at either end"
+        ),
+    ),
     "an issuer alone": (
         {"mcpServers": {}, "serve": {"oauth": {"issuer": "login.example"}}},
         (
