@@ -252,7 +252,7 @@ class BrokerServer:
     async def _execute(
         self, ctx: ServerRequestContext[_State, Any], surface: Surface, arguments: dict[str, Any]
     ) -> Reply:
-        notices = Notices(ctx, with_output=self._log_levels.want_output(ctx))
+        notices = Notices(ctx, wants_output=partial(self._log_levels.want_output, ctx))
 
         async def work(live: LiveRun) -> Reply:
             live.stop.was_entered = surface.resumes is not None  # that has begun, and may go on in the background

@@ -38,7 +38,7 @@ class LogLevels:
         return t.EmptyResult()
 
     def want_output(self, ctx: ServerRequestContext[Any, Any]) -> bool:
-        """Tell whether the client of a request is sent what its script prints."""
+        """Tell whether the client of a request is sent what its script prints now."""
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             wanted = (ctx.meta or {}).get(_META_KEY)
         else:

@@ -19,6 +19,8 @@ from broker.server.sampling import client_extractor
 from broker.server.way_to_client import latest_request
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp.server import ServerRequestContext
     from mcp.types import LoggingLevel
 
@@ -36,9 +38,10 @@ _LOGGER = "script"
 class Notices:
     """The notices of one run; `watching` takes what happens, on the event loop's thread; `send` tells the client."""
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any], *, with_output: bool) -> None:
-        """Tell of progress, which the SDK drops where nobody asked for it, and of output where wanted."""
+    def __init__(self, ctx: ServerRequestContext[Any, Any], *, wants_output: Callable[[], bool]) -> None:
+        """Tell of progress, which the SDK drops where nobody asked for it, and of output while it is wanted."""
         self._latest_request = latest_request(ctx)
+        self._wants_output = wants_output
         self._printed: collections.deque[tuple[str, str]] = collections.deque(maxlen=BACKLOG_PIECES)
         self._progress: tuple[float, float | None, str] | None = None
         self._ended = 0
@@ -47,7 +50,7 @@ class Notices:
         self._news = anyio.Event()
         self._closed = False
         self.watching = Watching(
-            on_output=self._on_output if with_output else None,
+            on_output=self._on_output,
             on_call=self._on_call,
             extractor=client_extractor(ctx),
         )
@@ -96,5 +99,6 @@ class Notices:
         self._news.set()
 
     def _on_output(self, stream: str, text: str) -> None:
-        self._printed.append((stream, text))
-        self._news.set()
+        if self._wants_output():  # a client may change its mind while the script runs
+            self._printed.append((stream, text))
+            self._news.set()

@@ -225,6 +225,31 @@ async def test_printed_text_is_logged_to_clients_that_ask(connected, mode):
     assert logged == [("info", "script", "one\n"), ("warning", "script", "two\n")]
 
 
+@pytest.mark.parametrize("mode", ["legacy"])
+async def test_a_level_holds_for_a_script_that_runs_already(connected, desk_server):
+    reached, go, logged = anyio.Event(), anyio.Event(), []
+
+    @desk_server.tool()
+    async def hold() -> str:
+        """Waits for the test."""
+        reached.set()
+        await go.wait()
+        return ""
+
+    async def note(params) -> None:
+        logged.append(params.data)
+
+    async with connected(client={"logging_callback": note}) as client:
+        await describe(client, "desk.hold")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, client, "print('before')\nawait tools.desk.hold()\nprint('after')")
+            await reached.wait()
+            request = t.SetLevelRequest(params=t.SetLevelRequestParams(level="info"))
+            await client.session.send_request(request, t.EmptyResult)
+            go.set()
+    assert logged == ["after\n"]
+
+
 async def test_cancelling_the_request_stops_the_script_and_its_calls(connected, calls, started):
     async with connected() as client:
         await describe(client, "desk.wait")
