@@ -34,7 +34,7 @@ def _instead_of(found):
     if isinstance(found, collections.abc.AsyncIterable):
         return "an asynchronous generator: write a list, as `[await ... for ...]` or `[... async for ...]`"
     if found is ...:
-        return "`...`, which stands in a stub for a parameter that is not given: leave it out"
+        return "`...`, which only stands for a value: write the value, or leave it out where it is optional"
     if isinstance(found, (io.StringIO, io.BytesIO)):
         return f"a {_kind(found)}, which JSON cannot carry: pass its `.getvalue()`"
     if isinstance(found, re.Match):

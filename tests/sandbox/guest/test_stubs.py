@@ -135,7 +135,10 @@ async def test_a_call_carries_the_tools_own_keys_and_omits_what_was_not_given(ru
         (
             "good.echo(text=...)",
             "ToolArgumentsError",
-            "good.echo(): text holds `...`, which stands in a stub for a parameter that is not given: leave it out",
+            (
+                "good.echo(): text holds `...`, which only stands for a value: write the value, or leave it out where "
+                "it is optional"
+            ),
         ),
         (
             "good.echo(text=(await good.echo(text=t) for t in 'ab'))",
