@@ -173,6 +173,8 @@ class Execution:
         stopwatch = Stopwatch(recorded.past.elapsed_seconds)
         desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
         printed = RunOutput(watching.on_output, self.redact)
+        if isinstance(recorded, ResumedRun):
+            printed.restore(recorded.before)
         with closing(desk), watching.stop or anyio.CancelScope() as scope:
             calls = self._calls(recorded, desk, stopwatch, watching)
             if conditions.given is not None:

@@ -1,6 +1,6 @@
 """What a run has printed so far: passed on without secrets, and kept for a run that is stopped from outside.
 
-Above: execution.py. Below: redaction.py.
+Above: execution.py. Below: redaction.py, and the recording of a run that is resumed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from sandbox import RunResult, Stopped, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from broker.recordings.recording import Recording
     from broker.redaction import Redactor
 
 
@@ -23,6 +24,14 @@ class RunOutput:
         self._on_output = on_output
         self._redacted = {"stdout": redact.stream(), "stderr": redact.stream()}
         self._pieces: dict[str, list[str]] = {"stdout": [], "stderr": []}
+
+    def restore(self, before: Recording) -> None:
+        """Take what a resumed run has printed before, which is handed on to nobody.
+
+        Raises:
+            RecordingError: It was not kept, or is not there.
+        """
+        self._pieces = {"stdout": [before.stdout], "stderr": [before.stderr]}
 
     def add(self, stream: str, text: str) -> None:
         """Take a piece of text of "stdout" or "stderr"."""

@@ -122,6 +122,27 @@ async def test_an_older_client_that_calls_again_is_asked_again_and_nothing_is_re
     assert served.log.read_text().split() == ["1", "2"]
 
 
+async def test_a_run_that_was_taken_up_and_is_stopped_again_tells_all_that_it_has_printed(served):
+    ending: list[Callable[[], None]] = []
+
+    async def person(_ctx, params) -> t.ElicitResult:
+        if "n=2" in params.message:
+            ending[-1]()
+            await anyio.sleep_forever()
+        return accept(tool_1="allow these calls")
+
+    async with served("legacy", person) as (client, kill):
+        ending.append(kill)
+        with pytest.raises(MCPError, match="Connection closed"):
+            await client.call_tool("execute_code", {"code": CODE})
+    async with served("legacy", person) as (client, kill):
+        ending.append(lambda: kill(signal.SIGTERM))
+        result = await client.call_tool("execute_code", {"code": CODE})
+    envelope = result.structured_content or {}
+    assert (envelope["stopped"]["limit"], envelope["stdout"]) == ("shutdown", "first 1\n")
+    assert served.log.read_text().split() == ["1"]
+
+
 async def allow_these(_ctx, _params) -> t.ElicitResult:
     return accept(tool_1="allow these calls")
 
