@@ -7,6 +7,7 @@ in which an upstream may have put anything, secrets included.
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ def configure_logs(*, verbose: bool, as_json: bool) -> None:
 
 
 def _for_people() -> structlog.dev.ConsoleRenderer:
-    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"))
 
 
 def _make_inert(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

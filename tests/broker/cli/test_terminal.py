@@ -194,6 +194,14 @@ def test_no_color_is_honoured(terminal, script, config):
     assert (code, "ok" in plain, "\x1b[3" in plain) == (0, True, False)
 
 
+def test_the_log_is_coloured_unless_no_color_is_set(terminal, script, config):
+    ready = "server is ready"
+    code, screen = terminal("run", script, "-c", config, "--allow", "*", "-v")
+    assert (code, f"\x1b[1m{ready}" in screen) == (0, True)
+    code, plain = terminal("run", script, "-c", config, "--allow", "*", "-v", NO_COLOR="1")
+    assert (code, f"[info     ] {ready}" in plain) == (0, True)
+
+
 def test_mistakes_are_coloured_unless_no_color_is_set(terminal, tmp_path, config):
     (tmp_path / "mistaken.py").write_text("from tools import odd\nawait odd.ech(text='x')\n")
     code, screen = terminal("check", "mistaken.py", "-c", config)
