@@ -212,7 +212,7 @@ def replay_recordings(  # noqa: PLR0913  # options
         ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
+        str | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
     ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
@@ -248,7 +248,7 @@ def show_run(
     ],
     *,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page instead.")
+        str | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page instead.")
     ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,

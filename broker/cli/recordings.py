@@ -63,7 +63,9 @@ async def export_recordings(request: FilesRequest) -> ExitCode:
         target = request.output or "."
         entries = [recordings.find(name) for name in request.names]
         if len(entries) > 1 and not _is_folder(target):
-            raise Problem(f"{target} is not a folder", "Several recordings are written to a folder, one file each.")
+            raise Problem(
+                f"{target} is not a folder", "Several recordings are written to a folder that is there, one file each."
+            )
         for entry in entries:
             note(f"{recordings.export(entry.run_id, target)}: {counted(entry.calls, 'call')}")
     return ExitCode.COMPLETED

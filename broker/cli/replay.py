@@ -56,7 +56,7 @@ class ReplayRequest:
     config: Path | None
     allow: tuple[str, ...]
     ignored: tuple[str, ...]
-    junit: Path | None
+    junit: str | None
     as_json: bool
 
 

@@ -20,8 +20,6 @@ from broker.recordings.showing.script_excerpt import excerpt
 from codegen.plain_text import counted, indented, one_line, paragraph
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.table import Table
 
     from broker.recordings.recording import Recording
@@ -49,7 +47,7 @@ class ShowRequest:
     """The arguments of `codemode show`."""
 
     target: str
-    html: Path | None
+    html: str | None
     as_json: bool
 
 

@@ -7,7 +7,9 @@ styles where stderr is no terminal. Every text of a server passes `one_line` or 
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -18,7 +20,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from rich.console import JustifyMethod, RenderableType
 
@@ -80,12 +81,15 @@ def write_result(text: str) -> None:
     write_to(sys.stdout, text if text.endswith("\n") else f"{text}\n")
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(name: str, text: str) -> None:
     """Write a file that was asked for.
 
     Raises:
         Problem: It cannot be written.
     """
+    path = Path(name)
+    if name.endswith((os.sep, os.altsep or os.sep)):  # which a Path leaves out
+        raise Problem(f"{name}: is the name of a folder; name a file in it")
     try:
         path.write_text(text, "utf-8")
     except FileNotFoundError:

@@ -64,7 +64,12 @@ def test_a_folder_of_recordings_is_a_test_suite(codemode, tmp_path):
 
 @pytest.mark.parametrize("command", [("replay", "--junit"), ("show", "--html")])
 @pytest.mark.parametrize(
-    ("place", "said"), [("nowhere/file", "there is no folder nowhere"), (".", "is a directory; name a file in it")]
+    ("place", "said"),
+    [
+        ("nowhere/file", "there is no folder nowhere"),
+        ("nowhere/", "is the name of a folder; name a file in it"),
+        (".", "is a directory; name a file in it"),
+    ],
 )
 def test_a_file_that_cannot_be_written_is_named(codemode, command, place, said):
     finished = codemode(command[0], str(EXAMPLE / "recording.jsonl"), command[1], place)
