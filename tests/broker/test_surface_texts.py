@@ -503,6 +503,7 @@ FOR_OTHERS = {
         "broker/server/agents.py",
         "broker/server/connections.py",
         "broker/server/own_address.py",
+        "broker/server/request_ids.py",
         "broker/server/request_values.py",
         "broker/server/slow_requests.py",
         "broker/server/stated_length.py",
