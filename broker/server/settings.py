@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
-from broker.upstreams.carried_text import HttpUrl, header_value
+from broker.upstreams.carried_text import KIND, HttpUrl, header_value
 from sandbox.limits import MIB
 
 StructuredContent = Literal["auto", "always", "never"]
@@ -17,6 +18,12 @@ TOKEN_CHARACTERS = 16
 """How short a bearer token may be."""
 
 Token = Annotated[str, Field(min_length=TOKEN_CHARACTERS), AfterValidator(header_value)]
+
+
+def _of_one_holder_each(tokens: dict[str, str]) -> dict[str, str]:
+    if len(set(tokens.values())) < len(tokens):
+        raise PydanticCustomError(KIND, "must not give two names the same token: both would be one principal")
+    return tokens
 
 
 class OAuthSettings(BaseModel):
@@ -66,7 +73,7 @@ class ServeSettings(BaseModel):
 
     mode: Literal["code", "tools"] = "code"
     structured_content: StructuredContent = "auto"
-    tokens: dict[str, Token] = Field(default={}, repr=False)
+    tokens: Annotated[dict[str, Token], AfterValidator(_of_one_holder_each)] = Field(default={}, repr=False)
     oauth: OAuthSettings | None = None
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()

@@ -214,6 +214,10 @@ WRONG = {
             "  - serve.tokens.bob: must be printable ASCII characters, with no space or line break at either end"
         ),
     ),
+    "a token of two names": (
+        {"mcpServers": {}, "serve": {"tokens": {"ada": "a" * 16, "bob": "a" * 16}}},
+        "mcp.json: serve.tokens: must not give two names the same token: both would be one principal",
+    ),
     "an issuer alone": (
         {"mcpServers": {}, "serve": {"oauth": {"issuer": "login.example"}}},
         (
