@@ -445,8 +445,8 @@ class Broker:
             RecordingError: The recording lacks what this needs.
             SandboxError: The sandbox cannot be opened.
             RuntimeError: The broker is not open.
-            TypeError: `recording` is not a `Recording`.
-            ValueError: The script is not text or is too long.
+            TypeError: `recording` is not a `Recording`, or the script no text.
+            ValueError: The script is too long.
         """
         check_recording(recording)
         check_script(script)

@@ -309,10 +309,10 @@ class Session:
                 answer counts as received for flow rules. If it returns None, the call goes the usual way.
 
         Raises:
-            ValueError: The script is not text or is too long, `limits` is not a `Limits`, `check` is not one of the
-                modes, or `park` is set and the session has no `QuestionBox`.
-            TypeError: `on_output`, `on_call` or `known_answers` is no plain function, `stop` no cancel scope,
-                `extractor` no function, or `filename` no text.
+            ValueError: The script is too long, `check` is not one of the modes, or `park` is set and the session has no
+                `QuestionBox`.
+            TypeError: The script or `filename` is no text, `limits` is not a `Limits`, `on_output`, `on_call` or
+                `known_answers` is no plain function, `stop` no cancel scope, or `extractor` no function.
             StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded, as when it is closed.
@@ -475,7 +475,8 @@ class Session:
         Raises:
             CheckerError: The type checker cannot be run; the script may still be correct.
             SandboxError: The sandbox cannot be opened.
-            ValueError: The script is not text or is too long.
+            TypeError: The script is no text.
+            ValueError: It is too long.
         """
         check_script(script)
         return await self._preparation.check(script, describe_references=describe_references)

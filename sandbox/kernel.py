@@ -74,8 +74,8 @@ class Kernel:
         Raises:
             KernelGoneError: The kernel is gone; the text says why.
             SandboxError: There is no worker process for it any more; the kernel is gone.
-            ValueError: The script is not text or is too long, `limits` is not a `Limits`, `filename` not text, or
-                `on_output` no plain function.
+            TypeError: The script or `filename` is no text, `limits` is no `Limits`, or `on_output` no plain function.
+            ValueError: The script is too long.
         """
         check_script(script)
         check_limits(limits)

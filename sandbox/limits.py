@@ -71,11 +71,11 @@ def check_limits(given: object) -> None:
     """Refuse a value that is not `Limits`, before anything is started.
 
     Raises:
-        ValueError: It is neither limits nor None.
+        TypeError: It is neither limits nor None.
     """
     if given is not None and not isinstance(given, Limits):
         kind = type(given).__name__
-        raise ValueError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {kind}")
+        raise TypeError(f"limits are a sandbox.Limits, as Limits(wall_seconds=5), not a {kind}")
 
 
 BATCH_BYTES = 4 * MIB

@@ -33,11 +33,12 @@ def check_script(script: str) -> None:
     """Refuse a script that is too long, or not text.
 
     Raises:
-        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`, or is not a `str`.
+        TypeError: It is no `str`.
+        ValueError: It has more than `MAX_SCRIPT_CHARACTERS`.
     """
     given: object = script
     if not isinstance(given, str):
-        raise ValueError(f"the script must be text, not {type(given).__name__}")  # noqa: TRY004  # one type for bad input
+        raise TypeError(f"the script must be text, not {type(given).__name__}")
     if len(script) > MAX_SCRIPT_CHARACTERS:
         raise ValueError(f"the script has {len(script)} characters, and {MAX_SCRIPT_CHARACTERS} are allowed")
 
@@ -46,12 +47,13 @@ def check_conditions(filename: object, on_output: object, *, seed: object = None
     """Refuse conditions of a run that would fail later, inside the guest or on the way to it.
 
     Raises:
-        ValueError: `filename` is not text, `on_output` no plain function, or `seed` or `wall_ns` out of its bounds.
+        TypeError: `filename` is no text, or `on_output` no plain function.
+        ValueError: `seed` or `wall_ns` is no number within its bounds.
     """
     if not isinstance(filename, str):
-        raise ValueError(f"filename must be text, not {type(filename).__name__}")  # noqa: TRY004  # as above
+        raise TypeError(f"filename must be text, not {type(filename).__name__}")
     if on_output is not None and (not callable(on_output) or inspect.iscoroutinefunction(on_output)):
-        raise ValueError("on_output must be a plain function, called on the event loop: no `async def`")
+        raise TypeError("on_output must be a plain function, called on the event loop: no `async def`")
     for name, number, bits in (("seed", seed, 64), ("wall_ns", wall_ns, 63)):
         # Rejects bool, which is no number here.
         if number is not None and (type(number) is not int or not 0 <= number < 2**bits):

@@ -82,12 +82,13 @@ class Sandbox:
             pool: How many instances are kept ready for runs; None makes each when its run begins.
 
         Raises:
-            ValueError: `isolation` is not one of the two, `pool` is not a `Pool`, or `limits` is not a `Limits`.
+            TypeError: `pool` is not a `Pool`, or `limits` is not a `Limits`.
+            ValueError: `isolation` is not one of the two.
         """
         if isolation not in get_args(Isolation):
             raise ValueError(f'isolation must be "process" or "thread", not {isolation!r}')
         if not (pool is None or isinstance(pool, Pool)):
-            raise ValueError(f"the pool is a Pool, as Pool(size=4), or None, not {pool!r}")
+            raise TypeError(f"the pool is a Pool, as Pool(size=4), or None, not {pool!r}")
         check_limits(limits)
         self._isolation = isolation
         self._pool = pool
@@ -179,8 +180,8 @@ class Sandbox:
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
-            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS` or not text, `limits` is not a `Limits`,
-                `filename` not text, `on_output` no plain function, or `seed` or `wall_ns` is out of its bounds.
+            TypeError: The script or `filename` is no text, `limits` is no `Limits`, or `on_output` no plain function.
+            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`, or `seed` or `wall_ns` is out of its bounds.
         """
         check_script(script)
         check_limits(limits)
@@ -214,7 +215,8 @@ class Sandbox:
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
-            ValueError: `limits` is not a `Limits`, or `seed` out of its bounds.
+            TypeError: `limits` is not a `Limits`.
+            ValueError: `seed` is out of its bounds.
 
         Example:
             async with sandbox.kernel() as kernel:
@@ -244,7 +246,8 @@ class Sandbox:
 
         Raises:
             SandboxClosedError: The sandbox is not entered.
-            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS` or not text, or `limits` is not a `Limits`.
+            TypeError: The script is no text, or `limits` is not a `Limits`.
+            ValueError: The script is longer than `MAX_SCRIPT_CHARACTERS`.
         """
         check_script(script)
         check_limits(limits)

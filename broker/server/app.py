@@ -86,9 +86,8 @@ class BrokerServer:
             limits: Bounds of each run; the broker's sandbox's when None.
 
         Raises:
-            TypeError: `broker` is not a `Broker`, `settings` are not `ServeSettings`, or `make_session` is no plain
-                function.
-            ValueError: `limits` are not `Limits`.
+            TypeError: `broker` is not a `Broker`, `settings` are not `ServeSettings`, `limits` are not `Limits`, or
+                `make_session` is no plain function.
         """
         settings = ServeSettings() if settings is None else settings
         for given, kind in ((broker, Broker), (settings, ServeSettings)):

@@ -249,17 +249,17 @@ async def test_what_a_session_cannot_be_given_is_named(case):
 
 
 @pytest.mark.parametrize(
-    ("script", "limits", "said"),
+    ("script", "limits", "kind", "said"),
     [
-        (Path("script.py"), None, "the script must be text, not PosixPath"),
-        (b"1", None, "the script must be text, not bytes"),
-        ("#" * 2_097_153, None, "the script has 2097153 characters, and 2097152 are allowed"),
-        ("1", {"wall_seconds": 5}, r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"),
+        (Path("script.py"), None, TypeError, "the script must be text, not PosixPath"),
+        (b"1", None, TypeError, "the script must be text, not bytes"),
+        ("#" * 2_097_153, None, ValueError, "the script has 2097153 characters, and 2097152 are allowed"),
+        ("1", {"wall_seconds": 5}, TypeError, r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"),
     ],
 )
-async def test_what_a_run_cannot_be_given_is_named(script, limits, said):
+async def test_what_a_run_cannot_be_given_is_named(script, limits, kind, said):
     async with Broker(opens_sandbox=False) as broker:
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(kind, match=said):
             await broker.session().execute_code(script, limits=limits)
 
 

@@ -155,15 +155,15 @@ async def test_an_isolation_that_there_is_not_is_refused():
 
 
 async def test_a_number_is_no_pool_and_a_dict_is_no_limits(in_process):
-    with pytest.raises(ValueError, match=r"the pool is a Pool, as Pool\(size=4\), or None, not 4"):
+    with pytest.raises(TypeError, match=r"the pool is a Pool, as Pool\(size=4\), or None, not 4"):
         Sandbox(pool=4)  # type: ignore[arg-type]
     limits: Any = {"wall_seconds": 5}
-    with pytest.raises(ValueError, match=r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"):
+    with pytest.raises(TypeError, match=r"limits are a sandbox.Limits, as Limits\(wall_seconds=5\), not a dict"):
         Sandbox(limits=limits)
-    with pytest.raises(ValueError, match="not a dict"):
+    with pytest.raises(TypeError, match="not a dict"):
         await in_process.run("1", limits=limits)
     async with in_process.kernel() as kernel:
-        with pytest.raises(ValueError, match="not a dict"):
+        with pytest.raises(TypeError, match="not a dict"):
             await kernel.run("1", limits=limits)
         assert (await kernel.run("1")).outcome == Completed(1)
 
@@ -362,7 +362,7 @@ async def test_a_worker_whose_memory_grew_ends_with_its_last_run(in_process, mon
 async def test_a_worker_does_not_end_for_the_instances_that_its_pool_has_made(image, monkeypatch):
     monkeypatch.setattr(workers, "IDLE_GROWTH_BYTES", 32 * MIB)
     monkeypatch.setattr(workers, "_cores", lambda: 1)
-    async with Sandbox(cache=image.compiled.parent, isolation="process", pool=Pool(size=8)) as sandbox:
+    async with Sandbox(cache=image.compiled.parent, isolation="process", pool=Pool(size=12)) as sandbox:
         [worker] = processes(sandbox)
         before = resident_bytes(worker.pid)
         await sandbox.run("1")
