@@ -81,6 +81,7 @@ class Session:
         recorder: Recorder,
     ) -> None:
         """Start with nothing described; `desk` decides what may be called, `extractor` answers `extract` in scripts."""
+        self._check_open = tasks
         self._catalog = shelf.catalog
         self._fetch_rates = shelf.fetch_rates
         self.limits = sandbox.limits
@@ -167,7 +168,9 @@ class Session:
 
         Raises:
             TypeError: A name is no text.
+            RuntimeError: The broker is not open, or is open on another event loop.
         """
+        self._check_open()
         details = await self._disclosure.deliver(
             names_of(names),
             with_definitions=with_definitions,
@@ -196,7 +199,9 @@ class Session:
             UnknownToolError: No tool has one of these names.
             SearchError: The cursor cannot be used, or the session fetches too often; the text says when it may again.
             TypeError: A name or the cursor is no text.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         names = names_of(names)
         if cursor is not None:
             check_texts(cursor=cursor)
@@ -219,7 +224,9 @@ class Session:
         Raises:
             UnknownToolError: No tool has one of these names.
             TypeError: A name is no text.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         asked = [self._catalog.lookup(name) for name in names_of(names)]
         if (wait := self._disclosure.take_fetch()) > 0:
             return HeldStubs((), ()), not_fetched((entry.qualified_name for entry in asked), wait)
@@ -235,7 +242,9 @@ class Session:
         Raises:
             SearchError: The search cannot be done as asked; the text says what to change.
             TypeError: `request` is something else.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         if isinstance(request, str):
             request = SearchRequest(query=request)
         elif not isinstance(request, SearchRequest):
@@ -264,7 +273,9 @@ class Session:
             UnavailableError: Its server cannot be used, and no tool of it is known; nothing was sent.
             ValueError: The arguments cannot be written as JSON; nothing was sent.
             TypeError: `name` is no text, `arguments` no dict, or `on_progress` no function.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         check_texts(name=name)
         check_arguments(arguments)
         check_asked(on_progress=on_progress)
@@ -318,6 +329,7 @@ class Session:
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded, as when it is closed.
             RuntimeError: The broker is not open, or is open on another event loop; or `stop` was used before.
         """
+        self._check_open()
         check_script(script)
         check_limits(limits)
         check_texts(filename=filename)
@@ -375,7 +387,9 @@ class Session:
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         check_texts(run=run)
         check_asked(ask_unknown=ask_unknown, extractor=extractor)
         if unknown is not None and unknown not in UNKNOWN_OUTCOMES:
@@ -392,7 +406,11 @@ class Session:
 
         For a client that repeats its request. None if there is no such run, or if it is parked again: then `resume`
         continues it.
+
+        Raises:
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         return await self._recorder.resumptions.result(run_id, self._desk.principal)
 
     async def wait_for(self, run_id: str) -> ExecutionResult:
@@ -404,7 +422,9 @@ class Session:
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         if self._parking is None:
             raise KeyError(f"{run_id} is not parked here: the session's answerer is no QuestionBox")
         return await self._parking.wait_for(run_id)
@@ -416,7 +436,9 @@ class Session:
 
         Raises:
             ValueError: The session has no `QuestionBox`.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         if self._parking is None:
             raise ValueError("runs can be resumed in the background only where the session's answerer is a QuestionBox")
         return self._parking.resume_waiting()
@@ -459,8 +481,9 @@ class Session:
 
         Raises:
             TypeError: As of `execute_code`; also where `name` is no text.
-            RuntimeError: The broker is not open, or is open on another event loop.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         check_texts(name=name)
         return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
 
@@ -477,6 +500,8 @@ class Session:
             SandboxError: The sandbox cannot be opened.
             TypeError: The script is no text.
             ValueError: It is too long.
+            RuntimeError: As of `get_tool_details`.
         """
+        self._check_open()
         check_script(script)
         return await self._preparation.check(script, describe_references=describe_references)

@@ -199,6 +199,30 @@ def test_a_session_wants_an_open_broker():
         Broker(servers={"sums": [add]}).session()
 
 
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("search", ("add",)),
+        ("get_tool_details", (["sums.add"],)),
+        ("read_in_full", (["sums.add"],)),
+        ("describe_a_page", (["sums.add"],)),
+        ("call_directly", ("sums.add", {"a": 1, "b": 2})),
+        ("execute_code", ("1",)),
+        ("check_code", ("1",)),
+        ("dispatch", ("search_tools", {"query": "add"})),
+        ("resume", ("run_1",)),
+        ("repeated", ("run_1",)),
+        ("wait_for", ("run_1",)),
+    ],
+)
+async def test_a_session_of_a_broker_that_was_closed_says_so_whatever_it_is_asked(method, given):
+    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
+        session = broker.session()
+        await session.get_tool_details(["sums.add"])
+    with pytest.raises(RuntimeError, match="the broker is not open"):
+        await getattr(session, method)(*given)
+
+
 async def test_a_broker_is_opened_once_at_a_time():
     broker = Broker(servers={"sums": [add]}, opens_sandbox=False)
     with anyio.fail_after(30):
