@@ -101,9 +101,13 @@ _RESULT_TAKEN_WRONG = (
     ),
     (
         re.compile(
-            r"TypeError: string indices must be integers|AttributeError: 'str' object has no attribute "
-            r"|TypeError: .*'(?:(?:int|float)' and 'str|str' and '(?:int|float))'"
+            r"TypeError: .*'(?:(?:int|float)' and 'str|str' and '(?:int|float))'"
+            r"|TypeError: %\w format: .* number is required, not str|ValueError: Unknown format code .* 'str'"
         ),
+        hint_texts.NUMBERS_ARE_TEXT,
+    ),
+    (
+        re.compile(r"TypeError: string indices must be integers|AttributeError: 'str' object has no attribute "),
         hint_texts.TEXT_IS_NOT_PARSED,
     ),
     (

@@ -84,6 +84,10 @@ TEXT_IS_NOT_PARSED = (
     "if this is a tool's result, it is text (str): json.loads() reads it if it is JSON, and if it is not, print its "
     "beginning first"
 )
+NUMBERS_ARE_TEXT = (
+    "if this is of a tool's result, it is text (str): int(text) or float(text) reads it if it is no more than a "
+    "number, and if it is more, print its beginning first"
+)
 DATES_ARE_TEXT = (
     "dates in results are text: datetime.fromisoformat(text) reads one; one with a time zone goes together with "
     "datetime.now(timezone.utc)"

@@ -281,7 +281,19 @@ MISTAKES = {
     ),
     "text as a number": (
         "from tools import desk\ntotal = 0\ntotal += await desk.note()",
-        "if this is a tool's result, it is text (str)",
+        "it is text (str): int(text) or float(text) reads it if it is no more than a number, and if it is more, print",
+    ),
+    "a column that is text": (
+        "from tools import desk\nrows = [[await desk.note(), '3']]\n[row for row in rows if row[1] > 2.5]",
+        "int(text) or float(text) reads it",
+    ),
+    "text in the format of a number": (
+        "from tools import desk\nf'{await desk.note():.2f}'",
+        "int(text) or float(text) reads it",
+    ),
+    "text in the old format of a number": (
+        "from tools import desk\n'%d' % await desk.note()",
+        "int(text) or float(text) reads it",
     ),
     "a method of objects on text": (
         "from tools import desk\n(await desk.note()).get('notes')",
