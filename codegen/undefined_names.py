@@ -54,12 +54,13 @@ _ARE_CALLED = frozenset({"copy", "datetime", "glob", "pprint"})
 """Modules that hold something of their own name; a script that calls the name means that."""
 _SERVERS = 12
 _SERVERS_CHARACTERS = 450
+_RAISED = "failed calls of tools raise `ToolError`; an error of your own has to be defined in this script"
 STARTS_ANEW = "each script starts anew: define what it uses"
 _OF_DATETIME = re.compile(r"\bdatetime\.(?:UTC|date|datetime|time|timedelta|timezone)\b")
 
 
 def python_hint(name: str, script: str) -> str:
-    """Return what to write for a name of Python that is not imported; empty for any other name."""
+    """Return what to write for a name of Python that is not imported, or of a caught error; empty for any other."""
     if name in _OTHERWISE:
         return f"in Python it is `{_OTHERWISE[name]}`"
     is_called = re.search(rf"(?<![\w.]){name}\s*\(", script) is not None
@@ -73,7 +74,9 @@ def python_hint(name: str, script: str) -> str:
     if name in _HOMES:
         is_used = is_called or not name.islower() or re.search(rf"(?<![\w.]){name}\.\w", script) is not None
         return f"write `from {_HOMES[name]} import {name}`" if is_used else ""
-    return f"write `import {_SHORT[name]}`" if name in _SHORT else ""
+    is_caught = re.search(rf"\bexcept\b(?:(?! as )[^\n:]){{0,200}}\b{name}\b", script) is not None
+    otherwise = _RAISED if is_caught else ""
+    return f"write `import {_SHORT[name]}`" if name in _SHORT else otherwise
 
 
 def nowhere_hint(name: str, script: str, servers: Iterable[str]) -> str:

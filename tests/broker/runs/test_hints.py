@@ -295,6 +295,14 @@ MISTAKES = {
         "from tools import desk\n'%d' % await desk.note()",
         "int(text) or float(text) reads it",
     ),
+    "an error of another program": (
+        "from tools import desk\ntry:\n    await desk.fail()\nexcept (ValueError, McpError) as error:\n    pass",
+        "(failed calls of tools raise `ToolError`; an error of your own has to be defined in this script)",
+    ),
+    "an error of another program, without a tool": (
+        "try:\n    1 / 0\nexcept LookupFailed:\n    pass",
+        "\nfailed calls of tools raise `ToolError`; an error of your own has to be defined in this script",
+    ),
     "a method of objects on text": (
         "from tools import desk\n(await desk.note()).get('notes')",
         "json.loads() reads it if it is JSON",
