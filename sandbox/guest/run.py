@@ -21,6 +21,10 @@ RESERVE = 1024 * 1024
 """Bytes kept back for telling that memory has run out."""
 
 _TOO_DEEP = "this is the script's value, nested too deep to be written as JSON: end with a part of it, or print that"
+_NOT_AWAITED = (
+    "the script's value is or holds a call that was not awaited: write `await` before it, or, around a list "
+    "of calls, `await asyncio.gather(*...)`"
+)
 
 _import = builtins.__import__
 _reserve = None
@@ -238,7 +242,7 @@ def _notes_on_tasks(places):
 def _unknown_value(value):
     """Return what a value that JSON cannot carry is told as: like a notebook, by its `repr`."""
     if inspect.isawaitable(value):
-        raise TypeError("the script's value is a call that was not awaited: write `await` before it")
+        raise TypeError(_NOT_AWAITED)
     if isinstance(value, collections.abc.AsyncIterator):
         raise TypeError("the script's value is an asynchronous generator: make a list of it, `[... async for ...]`")
     return repr(value)

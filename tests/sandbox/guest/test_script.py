@@ -145,9 +145,13 @@ async def test_a_value_whose_repr_fails_is_that_error(raised):
     assert outcome.type == "ZeroDivisionError"
 
 
-async def test_a_value_that_was_not_awaited_says_so(raised):
-    outcome = await raised("from tools import good\ngood.echo(text='a')")
-    assert outcome.message == "the script's value is a call that was not awaited: write `await` before it"
+@pytest.mark.parametrize("value", ["good.echo(text='a')", "[good.echo(text=t) for t in 'ab']"])
+async def test_a_value_that_was_not_awaited_says_so(raised, value):
+    outcome = await raised(f"from tools import good\n{value}")
+    assert outcome.message == (
+        "the script's value is or holds a call that was not awaited: write `await` before it, or, around a list of "
+        "calls, `await asyncio.gather(*...)`"
+    )
 
 
 @pytest.mark.parametrize(
