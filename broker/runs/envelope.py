@@ -79,6 +79,7 @@ class ExecutionResult(BaseModel):
     instead, and a script that does not catch that has `raised` a `ToolRefusedError`.
 
     Attributes:
+        duration_ms: From when there was a sandbox for it: reading and checking the script, questions, the run itself.
         displayed: Content blocks of MCP that the script displayed; not in the JSON.
         not_displayed: How many more it displayed than there is room for; not in the JSON.
         alike_calls: How many of its last calls were the same, arguments included; not in the JSON.

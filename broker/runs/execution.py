@@ -127,7 +127,7 @@ class Execution:
         )
         with recorded:
             conditions = _Conditions(script=script, filename=filename, manifest=manifest, limits=limits, warned=warned)
-            return await self._carry_out(sandbox, recorded, conditions, watching)
+            return await self._carry_out(sandbox, recorded, conditions, watching, began)
 
     @traced_run
     async def resume(
@@ -150,6 +150,7 @@ class Execution:
             SandboxError: The sandbox cannot be opened.
         """
         sandbox = await self.preparation.sandbox.opened()
+        began = time.monotonic()
         found = self.recorder.resumable(run_id, sandbox.image_digest)
         await self.preparation.disclosure.need({tool.server for tool in found.begun.tools})
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
@@ -163,13 +164,12 @@ class Execution:
                 unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
                 given=given,
             )
-            return await self._carry_out(sandbox, recorded, conditions, watching)
+            return await self._carry_out(sandbox, recorded, conditions, watching, began)
 
     async def _carry_out(
-        self, sandbox: Sandbox, recorded: RecordedRun, conditions: _Conditions, watching: Watching
+        self, sandbox: Sandbox, recorded: RecordedRun, conditions: _Conditions, watching: Watching, began: float
     ) -> ExecutionResult:
         """Run a script that may start, from its beginning or from where its past ends."""
-        began = time.monotonic()
         stopwatch = Stopwatch(recorded.past.elapsed_seconds)
         desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
         printed = RunOutput(watching.on_output, self.redact)

@@ -8,6 +8,7 @@ import math
 import re
 import subprocess
 import sys
+import time
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +23,7 @@ from broker import Broker, Config, Denial, ExecutionError, ExecutionResult, Gran
 from broker.calls.attempts import CallRecord
 from broker.errors import ConfigError, PatternError
 from broker.runs.envelope import StoppedBy
-from sandbox import Limits
+from sandbox import Limits, Sandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -596,3 +597,17 @@ async def test_a_server_that_ended_before_it_was_ready_is_not_said_to_have_no_su
     said = "silent is not available: it is stopped"
     assert (error_of(result).type, error_of(result).message.partition(".")[0]) == ("ToolUnavailableError", said)
     assert (details.unknown, details.unavailable) == ({}, {"silent.find": said})
+
+
+async def test_the_duration_of_a_run_counts_its_check(desk_server, image):
+    script = "from tools import desk\nif not desk:\n    await desk.add(a=1)"
+    async with (
+        Sandbox(cache=image.compiled.parent, isolation="thread") as sandbox,
+        Broker(servers={"desk": desk_server}, sandbox=sandbox, opens_sandbox=False) as broker,
+    ):
+        await sandbox.run("1")
+        began = time.monotonic()
+        result = await broker.session().execute_code(script, describe_references=True)
+        seconds = time.monotonic() - began
+    assert result.outcome == "completed"
+    assert result.duration_ms > 500 * seconds, "starting a checker takes far longer than the script"
