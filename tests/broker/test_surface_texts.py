@@ -468,6 +468,8 @@ FOR_OTHERS = {
         "broker/server/http.py",
         "broker/server/issuer_keys.py",
         "broker/server/runs.py",
+        "broker/server/settings.py",
+        "broker/server/way_to_client.py",
         "broker/shortage.py",
         "broker/store.py",
         "broker/store_connection.py",
