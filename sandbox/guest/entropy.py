@@ -67,24 +67,24 @@ def seed(value: int | None) -> None:
 
 
 def _hide():
-    for name in _shared:
-        random.__dict__.pop(name, None)
-    random.seed = _seed_shared
-
-
-def _seed_shared(*arguments, **options):
-    """Stand for `random.seed`, which componentize-py calls when the image is first entered, before any run."""
-    if _stream.seed is not None:
-        _show("seed")(*arguments, **options)
+    for name, value in _shared.items():
+        if random.__dict__.get(name) is value:  # not what a script has put in its place
+            del random.__dict__[name]
 
 
 def _show(name):
     """Return what is not in `random` itself, for Python, which asks."""
-    if name not in _shared:
+    if name not in _shared or "_inst" in random.__dict__:
         raise AttributeError(f"module 'random' has no attribute {name!r}", name=name, obj=random)
-    random.__dict__.update(_shared)
-    _seed_generator(random._inst, _stream.seed)
+    if _stream.seed is None:
+        return _seed_nothing
+    _seed_generator(_shared["_inst"], _stream.seed)
+    random.__dict__.update({**_shared, **random.__dict__})
     return _shared[name]
+
+
+def _seed_nothing():
+    """Stand for `random.seed`, which componentize-py calls when the image is first entered, before any run."""
 
 
 def _seed_from_run(self, a=None, version=2):

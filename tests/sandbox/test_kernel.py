@@ -217,6 +217,11 @@ async def test_random_numbers_are_a_function_of_the_seed_and_of_the_scripts(sand
     assert drawn[0] != drawn[2]
 
 
+async def test_what_a_script_puts_in_the_place_of_a_function_of_random_is_there_for_the_next(kernel):
+    await kernel.run("import random\nrandom.random()\nrandom.choice = max")
+    assert await value(kernel, "[random.choice([1, 5, 2]), 0 <= random.random() < 1]") == [5, True]
+
+
 @pytest.mark.parametrize(
     ("script", "limits", "reason"),
     [

@@ -113,6 +113,29 @@ async def test_random_has_all_its_names_before_anything_is_drawn(run):
     assert (await run(script)).outcome == Completed([[], said, 3, True])
 
 
+async def test_the_seed_of_random_is_the_method_that_python_has_there(run):
+    script = """
+        import inspect
+        from random import seed
+        import random
+        return str(inspect.signature(seed)), seed.__self__ is random._inst, seed == random.seed
+    """
+    assert (await run(script)).outcome == Completed(["(a=None, version=2)", True, True])
+
+
+async def test_what_a_script_puts_in_the_place_of_a_function_of_random_stays_there(run):
+    script = """
+        import random
+        from random import seed
+        random.choice = max
+        seed(1)
+        drawn = random.random()
+        del random.random
+        return random.choice([1, 5, 2]), round(drawn, 4), hasattr(random, "random")
+    """
+    assert (await run(script)).outcome == Completed([5, 0.1344, False])
+
+
 async def test_nothing_but_random_draws_from_its_generator(run):
     script = """
         import random, sys
