@@ -54,7 +54,7 @@ def install() -> None:
     for module, name in ((os.path, "exists"), (os.path, "lexists"), (os.path, "isfile"), (os, "access")):
         setattr(module, name, _asked(getattr(module, name), is_of_file=True))
     os.path.isdir = _asked(os.path.isdir, is_of_file=False)
-    for name in ("glob", "rglob", "walk"):
+    for name in ("glob", "rglob", "walk", "mkdir"):
         setattr(pathlib.Path, name, _refuse(_FILES))
     glob.glob = glob.iglob = _refuse(_FILES)
     os.environ.__class__.__getitem__ = _variable

@@ -127,6 +127,11 @@ async def test_a_library_that_asks_for_a_file_asks_for_itself(run, script):
     assert (type(result.outcome), result.stderr) == (Completed, "")
 
 
+async def test_a_script_that_makes_a_folder_is_told_so_and_nothing_else(run):
+    result = await run("import pathlib\npathlib.Path('out').mkdir(parents=True, exist_ok=True)")
+    assert (result.outcome.type, result.outcome.message, result.stderr) == ("PermissionError", FILES, "")
+
+
 async def test_what_a_script_puts_into_its_environment_is_there(run):
     script = "import os\nos.environ['A'] = 'b'\n(os.environ['A'], os.getenv('A'), os.getenv('C'))"
     assert (await run(script)).outcome == Completed(["b", "b", None])
