@@ -43,13 +43,20 @@ def path_of(given: Path | str) -> Path:
             f"{path} is no path of a file; {instead_of(path)} one. "
             "In a program, Store() without a path keeps all in memory."
         )
-    return path.absolute()
+    return _absolute(path)
 
 
 def instead_of(path: Path | None) -> str:
     """Return how to use another file than a store or one beside it: only the user's own is where the variable says."""
-    is_users = path is not None and path.absolute().parent == user_store().absolute().parent
+    is_users = path is not None and _absolute(path).parent == _absolute(user_store()).parent
     return f"set {VARIABLE} to" if is_users else "use"
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.absolute()
+    except OSError:  # the folder we are in is gone; opening the file says so
+        return path
 
 
 def is_there(path: Path) -> bool:

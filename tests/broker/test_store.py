@@ -289,6 +289,16 @@ def test_a_program_may_go_to_another_folder(monkeypatch, tmp_path):
     assert read(tmp_path / "broker.sqlite3") == ["kept"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps the folder that a process is in")
+def test_a_store_in_the_folder_that_we_are_in_when_that_is_gone(monkeypatch, tmp_path):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("CODEMODE_STORE", "broker.sqlite3")
+    said = "broker.sqlite3 cannot be opened: No such file or directory; check that its folder exists and is writable"
+    assert refused("broker.sqlite3").startswith(said)
+
+
 @pytest.mark.parametrize("given", ["", "broker.sqlite3"])
 def test_the_variable_is_named_to_those_whose_store_it_names_alone(monkeypatch, tmp_path, given):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
