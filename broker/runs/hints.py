@@ -237,10 +237,11 @@ def _hint_for_json(call: Any, catalog: Catalog) -> str:
     if name in _BESIDE:
         return hint_texts.BESIDE_SCRIPTS
     name = f"{call['server']}.{name}" if "server" in call else name
-    tool = catalog.find(name) or catalog.meant(name)
+    bearing = catalog.bearing(name)
+    tool = catalog.find(name) or catalog.meant(name) or (catalog.lookup(bearing[0]) if bearing else None)
     if tool is None:
         return ""
-    if isinstance(arguments, str):
+    if isinstance(arguments, str) or len(bearing) > 1:
         return hint_texts.import_server(tool.namespace, tool.function)
     return hint_texts.write_call(tool.namespace, tool.function, arguments)
 

@@ -79,6 +79,8 @@ def _decoded_again(text: str) -> str:
         return text
     if isinstance(decoded, dict) and decoded.keys() == {"name", "arguments"} and decoded["name"] == "execute_code":
         decoded = decoded["arguments"]
+        if isinstance(decoded, str):
+            return _decoded_again(decoded)
     if isinstance(decoded, dict) and decoded.keys() <= _OF_EXECUTE_CODE:
         decoded = decoded.get("code")
         return decoded if isinstance(decoded, str) else text

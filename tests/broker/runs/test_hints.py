@@ -100,6 +100,10 @@ MISTAKES = {
         '{"id": "1", "type": "function", "function": {"name": "desk.add", "arguments": "{}"}}',
         "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
     ),
+    "a call in JSON of a tool that several servers have": (
+        '{"name": "note", "arguments": {"text": "x"}}',
+        "(desk.note is a tool: write `from tools import desk` and `await desk.note(...)`)",
+    ),
     "a call in JSON with a key that is no name": (
         '{"name": "add", "arguments": {"from": 1}}',
         "(desk.add is a tool: write `from tools import desk` and `await desk.add(...)`)",
@@ -715,6 +719,8 @@ async def test_tools_that_a_script_finds_out_while_it_runs_do_not_keep_it_from_s
         ('{"code": "```python\\nx\\n```", "timeout": 5}', "\nx"),
         ('"a text"', '"a text"'),
         ('{"name": "execute_code", "arguments": {"code": "x"}}', "x"),
+        ('{"name": "execute_code", "arguments": "{\\"code\\": \\"import x\\\\n\\"}"}', "import x\n"),
+        ('{"name": "execute_code", "arguments": ["import x"]}', '{"name": "execute_code", "arguments": ["import x"]}'),
         ('{"name": "other", "arguments": {"code": "x"}}', '{"name": "other", "arguments": {"code": "x"}}'),
         ('{"code": 1}', '{"code": 1}'),
         ('{"code": "x", "other": 1}', '{"code": "x", "other": 1}'),
