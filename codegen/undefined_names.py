@@ -74,7 +74,7 @@ def python_hint(name: str, script: str) -> str:
     if name in _HOMES:
         is_used = is_called or not name.islower() or re.search(rf"(?<![\w.]){name}\.\w", script) is not None
         return f"write `from {_HOMES[name]} import {name}`" if is_used else ""
-    is_caught = re.search(rf"\bexcept\b(?:(?! as )[^\n:]){{0,200}}\b{name}\b", script) is not None
+    is_caught = re.search(rf"(?m)^[ \t]*+except\b(?:(?! as )[^:]){{0,200}}\b{name}\b", script) is not None
     otherwise = _RAISED if is_caught else ""
     return f"write `import {_SHORT[name]}`" if name in _SHORT else otherwise
 

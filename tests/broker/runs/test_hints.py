@@ -303,6 +303,14 @@ MISTAKES = {
         "from tools import desk\ntry:\n    await desk.fail()\nexcept (ValueError, McpError) as error:\n    pass",
         "(failed calls of tools raise `ToolError`; an error of your own has to be defined in this script)",
     ),
+    "an error of another program, on a line of its own": (
+        "try:\n    1 / 0\nexcept (\n    ValueError,\n    LookupFailed,\n):\n    pass",
+        "\nfailed calls of tools raise `ToolError`; an error of your own has to be defined in this script",
+    ),
+    "a name beside prose that excepts it": (
+        "# all of them except lines that failed\nlen(lines)",
+        "\neach script starts anew: define what it uses",
+    ),
     "an error of another program, without a tool": (
         "try:\n    1 / 0\nexcept LookupFailed:\n    pass",
         "\nfailed calls of tools raise `ToolError`; an error of your own has to be defined in this script",
