@@ -32,6 +32,7 @@ from broker.host_arguments import (
     check_store,
     check_texts,
     grants_of,
+    names_of,
 )
 from broker.recorded_runs import RecordedRuns, seen
 from broker.recordings.journal.recorder import Recorder
@@ -52,7 +53,7 @@ from codegen import TypeChecker
 from sandbox.perform import check_script
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from anyio.abc import TaskGroup
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 STARTUP_SECONDS = 10.0
 
 _OFF = RecordingSettings(mode="off")
+_SERVERS_BY_NAME = "servers are named by texts, as ['git']"
 
 
 class Broker:
@@ -281,21 +283,23 @@ class Broker:
         """Return the state of each server now, in the order of the config."""
         return self._upstreams.statuses()
 
-    async def need_servers(self, names: Collection[str] | None = None, timeout_seconds: float | None = None) -> bool:
+    async def need_servers(self, names: Iterable[str] | None = None, timeout_seconds: float | None = None) -> bool:
         """Connect the lazy servers too and wait until each is ready or has failed; return whether all were in time.
 
         Args:
-            names: Those that are needed, all if None; a name that no server has is passed over.
+            names: Those that are needed, or one of them; all if None. A name that no server has is passed over.
             timeout_seconds: How long to wait; without an end if None.
 
         Raises:
-            TypeError: `timeout_seconds` is no number.
-            ValueError: It is negative or NaN.
+            TypeError: `timeout_seconds` is no number, or a name no text.
+            ValueError: `timeout_seconds` is negative or NaN.
+            RuntimeError: The broker is not open.
         """
+        self._open_tasks()
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         by_name = self._upstreams.by_name
-        needed = by_name if names is None else names
+        needed = by_name if names is None else names_of(names, _SERVERS_BY_NAME)
         return await all_needed([by_name[name] for name in needed if name in by_name], timeout_seconds)
 
     async def read_tool(self, name: str) -> CatalogEntry:
@@ -334,13 +338,16 @@ class Broker:
         check_texts(name=name)
         await self._shelf.finder.look_into(name)
 
-    def rest_lazy_servers(self, names: Collection[str] | None = None) -> list[str]:
+    def rest_lazy_servers(self, names: Iterable[str] | None = None) -> list[str]:
         """Disconnect the lazy servers that have no open call, as at the end of a conversation; return their names.
 
         Args:
-            names: Those to disconnect; all if None.
+            names: Those to disconnect, or one of them; all if None.
+
+        Raises:
+            TypeError: A name is no text.
         """
-        return self._upstreams.rest(names)
+        return self._upstreams.rest(None if names is None else names_of(names, _SERVERS_BY_NAME))
 
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
         """Wait until each server is ready or has failed; return whether all were in time.
@@ -348,7 +355,9 @@ class Broker:
         Raises:
             TypeError: `timeout_seconds` is no number.
             ValueError: It is negative or NaN.
+            RuntimeError: The broker is not open.
         """
+        self._open_tasks()
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         return await self._upstreams.settled(timeout_seconds)

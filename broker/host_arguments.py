@@ -156,8 +156,8 @@ def check_told(**given: object) -> None:
             raise TypeError(f"{name} is a plain function, called on the event loop: no `async def`")
 
 
-def names_of(given: object) -> list[str]:
-    """Return the names of tools as a list; one text is one name.
+def names_of(given: object, expected: str = "tools are named by texts, as ['git.git_log']") -> list[str]:
+    """Return the names of tools, or of what is `expected`, as a list; one text is one name.
 
     Raises:
         TypeError: It is something else.
@@ -165,7 +165,7 @@ def names_of(given: object) -> list[str]:
     names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else None
     if names is None or not all(isinstance(name, str) for name in names):
         what = _kind(given) if names is None else _kind(next(name for name in names if not isinstance(name, str)))
-        raise TypeError(f"tools are named by texts, as ['git.git_log'], not by a {what}")
+        raise TypeError(f"{expected}, not by a {what}")
     return names
 
 

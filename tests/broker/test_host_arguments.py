@@ -440,6 +440,25 @@ async def test_a_time_to_wait_for_servers_is_one(method):
             await getattr(broker, method)(timeout_seconds="5")
 
 
+@pytest.mark.parametrize("method", ["need_servers", "rest_lazy_servers"])
+@pytest.mark.parametrize("names", [5.0, [5]])
+async def test_servers_are_named_by_texts(method, names):
+    async with Broker(opens_sandbox=False) as broker:
+        with pytest.raises(TypeError, match=r"servers are named by texts, as \['git'\], not by a (float|int)"):
+            await getattr(broker, method)(names)
+
+
+@pytest.mark.parametrize("method", ["need_servers", "wait_until_settled"])
+async def test_servers_are_waited_for_while_the_broker_is_open(method):
+    broker = Broker(opens_sandbox=False)
+    with pytest.raises(RuntimeError, match="the broker is not open"):
+        await getattr(broker, method)()
+    async with broker:
+        assert await getattr(broker, method)()
+    with pytest.raises(RuntimeError, match="the broker is not open"):
+        await getattr(broker, method)()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [(("r", "5"), "within_seconds is a number of seconds, not a str"), ((5,), "request is text, not a int")],

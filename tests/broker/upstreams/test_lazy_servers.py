@@ -72,6 +72,15 @@ async def test_a_server_that_is_not_lazy_never_rests(faulty, running):
         assert upstream.status.state == "ready"
 
 
+async def test_one_name_is_one_server(faulty):
+    servers = {name: faulty("plain", lazy=True) for name in ("on", "one")}
+    async with Broker(Config(servers=servers)) as broker:
+        assert await broker.need_servers("one")
+        assert [status.state for status in broker.server_statuses()] == ["asleep", "ready"]
+        assert await broker.need_servers()
+        assert broker.rest_lazy_servers("one") == ["one"]
+
+
 async def test_a_script_wakes_the_servers_that_it_names_and_no_other(faulty):
     servers = {name: faulty("plain", lazy=True) for name in ("one", "two")}
     async with Broker(Config(servers=servers)) as broker:
