@@ -25,7 +25,9 @@ def gather(rehearsals) -> None:
         for code in executed.values():
             _copy(code, executed, copies)
     for function in _functions():
-        function.__code__ = copies.get(id(function.__code__), function.__code__)
+        copy = copies.get(id(function.__code__))
+        if copy is not None:  # even its own code would have CPython never again specialise a call of the function
+            function.__code__ = copy
 
 
 def _functions():
