@@ -80,7 +80,7 @@ def configs() -> list[tuple[str, dict[str, object]]]:
 @pytest.mark.parametrize(("page", "document"), configs(), ids=lambda value: value if isinstance(value, str) else "")
 def test_each_config_in_the_pages_can_be_read(page, document):
     text = json.dumps({"mcpServers": {}} | document)
-    variables = dict.fromkeys(re.findall(r"[A-Z]+_TOKEN", text), "a value of the environment")
+    variables = {name: f"the value of {name}" for name in re.findall(r"[A-Z]+_TOKEN", text)}
     Config.parse(text, source=page, folder=ROOT, environment=variables)
 
 
