@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     Signals: TypeAlias = AsyncIterator[signal.Signals]
 
 TOKEN_VARIABLE = "CODEMODE_TOKEN"  # noqa: S105  # the name of a variable
+_HOLDER = "default"
+"""The principal of that token."""
 
 _ANSWER_SECONDS = 0.2
 """How long the answers of runs that have just ended take at most to be written to a client that reads."""
@@ -91,8 +93,8 @@ def _with_token(settings: ServeSettings) -> ServeSettings:
     """Return the settings with the token of the environment, which has to be one that the config might hold.
 
     Raises:
-        Problem: It is too short, or no client can send it. An empty one is too short: whoever sets the variable does
-            not want to serve without.
+        Problem: It is too short, no client can send it, or the config has another one of its name. An empty one is too
+            short: whoever sets the variable does not want to serve without.
     """
     token = os.environ.get(TOKEN_VARIABLE)
     if token is None:
@@ -107,7 +109,14 @@ def _with_token(settings: ServeSettings) -> ServeSettings:
             f"{TOKEN_VARIABLE} holds what no header can carry",
             f"A token is of {IN_A_HEADER}, such as `openssl rand -hex 16` prints.",
         )
-    return settings.model_copy(update={"tokens": {**settings.tokens, "default": token}})
+    if token in settings.tokens.values():
+        return settings  # the config says whose it is
+    if _HOLDER in settings.tokens:
+        raise Problem(
+            f"serve.tokens in the config has another token for {_HOLDER!r}, the name of whoever has {TOKEN_VARIABLE}",
+            "Give that name another one in the config, or unset the variable.",
+        )
+    return settings.model_copy(update={"tokens": {**settings.tokens, _HOLDER: token}})
 
 
 def _server(broker: Broker, settings: ServeSettings, grants: list[Grant]) -> BrokerServer:

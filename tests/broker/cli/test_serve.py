@@ -332,6 +332,23 @@ def test_a_token_of_the_environment_is_one_that_clients_can_send(codemode, token
     assert token.strip() not in finished.stderr
 
 
+def test_a_token_of_the_environment_replaces_none_of_the_config(codemode, write_config):
+    config = write_config({}, serve={"tokens": {"default": "of-the-config-1234"}})
+    finished = codemode("serve", "-c", config, "--http", "127.0.0.1:0", CODEMODE_TOKEN=TOKEN)
+    assert finished.returncode == 2
+    assert "serve.tokens in the config has another token for 'default'" in finished.stderr
+    assert TOKEN not in finished.stderr
+
+
+@pytest.mark.parametrize("name", ["ada", "default"])
+async def test_the_config_may_say_whose_the_token_of_the_environment_is(serving, write_config, odd, name):
+    write_config({"odd": odd}, serve={"tokens": {name: "${CODEMODE_TOKEN}"}})
+    with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
+        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
+            right = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN}"})
+    assert right.status_code == 200
+
+
 def test_over_stdio_the_token_of_the_environment_means_nothing(codemode, config):
     finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE), CODEMODE_TOKEN=TOKEN[:5])
     assert finished.returncode == 0
