@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from broker.cli import authorization_commands, recording_commands, script_commands
-from broker.cli.command_names import Commands
+from broker.cli.command_names import AtAnAddress, Commands
 from broker.cli.completion import complete_at_once
 from broker.cli.exit_codes import ExitCode
 from broker.cli.image_commands import image
@@ -63,7 +63,7 @@ def codemode(
 complete_at_once()
 app.command("run")(script_commands.run)
 app.command("check")(script_commands.check_script)
-app.command("serve")(script_commands.serve)
+app.command("serve", cls=AtAnAddress)(script_commands.serve)
 app.command("stubs")(script_commands.stubs)
 app.command("doctor")(script_commands.doctor)
 app.command("show")(recording_commands.show_run)

@@ -34,6 +34,8 @@ _IN_GROUPS = {
 }
 """The same within a group."""
 
+_PARTS_OF_AN_ADDRESS = frozenset({"--address", "--bind", "--host", "--port", "-p"})
+
 _SAME = (frozenset({"list", "ls"}), frozenset({"delete", "remove", "revoke", "rm"}))
 """Names for one thing, of which a group has at most one."""
 
@@ -89,6 +91,20 @@ class BeforeACommand(TyperCommand):
                 ctx.fail(
                     f"{str(error).rstrip('.')}. If it is an option of the server, write -- before the server's command."
                 )
+            raise
+
+
+class AtAnAddress(TyperCommand):
+    """A command that takes host and port together, where other programs have an option for each."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take what is typed, as typer does; say how to write the address."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            option = getattr(error, "option_name", "")
+            if option in _PARTS_OF_AN_ADDRESS:
+                ctx.fail(f"No such option: {option}. Write host and port together, as in '--http 127.0.0.1:8000'.")
             raise
 
 

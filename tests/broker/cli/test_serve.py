@@ -349,6 +349,14 @@ async def test_the_config_may_say_whose_the_token_of_the_environment_is(serving,
     assert right.status_code == 200
 
 
+@pytest.mark.parametrize("option", ["--port=8000", "--host", "--bind", "-p"])
+def test_an_address_in_two_options_is_said_to_be_one(codemode, option):
+    finished = codemode("serve", option, "8000")
+    assert finished.returncode == 2
+    said = f"No such option: {option.partition('=')[0]}. Write host and port together, as in '--http 127.0.0.1:8000'."
+    assert said in finished.stderr
+
+
 def test_over_stdio_the_token_of_the_environment_means_nothing(codemode, config):
     finished = codemode("serve", "-c", config, stdin=spoken(INITIALIZE), CODEMODE_TOKEN=TOKEN[:5])
     assert finished.returncode == 0
