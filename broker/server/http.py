@@ -149,6 +149,10 @@ def http_app(server: BrokerServer, address: Address) -> Starlette:
     app.add_middleware(OwnAddress)
     app.add_middleware(OneLength)
     challenge_with_reasons(app)
+    # Answered, not redirected: behind a proxy the address of a redirect would lack its path, and maybe its TLS.
+    app.router.redirect_slashes = False
+    endpoint = next(route.app for route in app.routes if isinstance(route, Route) and route.path == PATH)
+    app.router.routes.append(Route(f"{PATH}/", endpoint=endpoint))
     manager = server.mcp.session_manager
     manager.asgi_app.app = BoundedValues(
         Connections(manager, server.sessions, server.open_requests, most=settings.sessions)

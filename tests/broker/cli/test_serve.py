@@ -315,6 +315,15 @@ async def test_without_its_token_nothing_is_answered_but_health(serving):
     assert (health.status_code, health.json()) == (200, {"status": "ok"})
 
 
+async def test_a_slash_at_the_end_of_the_address_leads_nowhere_else(serving):
+    with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
+        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
+            refused = await http.post(f"{url}/", json=INITIALIZE)
+            right = await http.post(f"{url}/", json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN}"})
+            elsewhere = await http.get(url.replace("/mcp", "/health/"))
+    assert (refused.status_code, right.status_code, elsewhere.status_code) == (401, 200, 404)
+
+
 @pytest.mark.parametrize("token", ["", "fifteen-letters"])
 def test_a_token_of_the_environment_is_as_long_as_one_of_the_config(codemode, token):
     finished = codemode("serve", "--http", "127.0.0.1:0", CODEMODE_TOKEN=token)
