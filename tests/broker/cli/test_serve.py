@@ -315,6 +315,18 @@ async def test_without_its_token_nothing_is_answered_but_health(serving):
     assert (health.status_code, health.json()) == (200, {"status": "ok"})
 
 
+async def test_a_proxy_is_told_not_to_buffer_and_finds_the_metadata_of_a_path_it_removes(serving, write_config, odd):
+    oauth = {"issuer": "https://login.example.org", "resource": "https://codemode.example.org/tools/mcp"}
+    write_config({"odd": odd}, serve={"oauth": oauth})
+    with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
+        async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
+            streaming = await http.post(url, json=INITIALIZE, headers={"Authorization": f"Bearer {TOKEN}"})
+            metadata = await http.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/tools/mcp"))
+    assert streaming.headers["Content-Type"] == "text/event-stream"
+    assert streaming.headers["X-Accel-Buffering"] == "no"
+    assert metadata.json()["resource"] == oauth["resource"]
+
+
 async def test_a_slash_at_the_end_of_the_address_leads_nowhere_else(serving):
     with serving(CODEMODE_TOKEN=TOKEN) as (_, url):
         async with httpx2.AsyncClient(headers=ACCEPT, timeout=60) as http:
