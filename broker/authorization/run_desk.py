@@ -187,7 +187,7 @@ class RunDesk:
             return allowed
         waiting.verdict = None
         if waiting.is_refused:
-            basis = Basis("answer", "no yes", decision.basis.reason, self.answerer.name)
+            basis = Basis("answer", "no yes", waiting.why or decision.basis.reason, self.answerer.name)
             return Deny(refusal_texts.refused(call.shown_name, why=waiting.why), basis)
         return None
 

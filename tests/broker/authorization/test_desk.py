@@ -308,6 +308,7 @@ async def test_no_answer_in_time_is_a_refusal():
     with anyio.fail_after(5):
         decision = await at(Silent(), policy=policy).decide(call("git_log"))
     assert said(decision) == "git.git_log was refused: nobody answered within 0.01 s."
+    assert decision.basis.reason == "nobody answered within 0.01 s"
 
 
 async def test_an_answer_that_comes_after_the_time_is_a_refusal():
