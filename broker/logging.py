@@ -2,7 +2,8 @@
 
 Above: every module that logs. Below: structlog. A program that configures structlog (the command line does) gets the
 events through it; otherwise they go to the standard library's logger `codemode`, where an embedding program may listen.
-Events hold names, counts and sentences of ours; never arguments, results or script output.
+Events hold names, counts and sentences of ours, and of a server at most one line that it printed, redacted; never
+arguments, results or script output.
 """
 
 from __future__ import annotations

@@ -161,7 +161,8 @@ class Incoming(ReadingStream):
         except (ValueError, RecursionError):
             # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
             if not _is_meant_as_message(line, decoded):
-                self._child.stray = line[:_STRAY_BYTES] if line.strip() else self._child.stray
+                if line.strip():
+                    self._child.take_stray(line[:_STRAY_BYTES])
                 return None
             raise self._broken("it sent a message that is not JSON-RPC") from None
         if isinstance(message, JSONRPCRequest):

@@ -151,7 +151,14 @@ async def _open(
             PlainToolsDispatcher(target, state) if isinstance(target, MCPServer) else InProcessDispatcher(server, state)
         )
     if target.command is not None:
-        streams = stdio_streams(target, connection.end, process, on_stop=connection.stopped, redact=connection.redact)
+        streams = stdio_streams(
+            target,
+            connection.end,
+            process,
+            on_stop=connection.stopped,
+            on_stray=connection.on_stray,
+            redact=connection.redact,
+        )
         return ChildDispatcher(*await stack.enter_async_context(streams))
     return JSONRPCDispatcher(*watched(await _http_streams(stack, target, connection), connection.trail, connection.end))
 

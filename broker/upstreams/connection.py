@@ -71,6 +71,7 @@ class Connection:
     on_tools_changed: Callable[[], None]
     on_end: Callable[[], None]
     on_secret: Callable[[str], None]
+    on_stray: Callable[[str], None]
     requests: UpstreamRequests
     redact: Callable[[str], str]
     ended: anyio.Event = field(default_factory=anyio.Event)

@@ -51,16 +51,25 @@ class Child:
 
     Attributes:
         unanswered: How many of its requests wait for our answers.
-        stray: The last line of its stdout that was no message.
         end: Takes the reason why the connection is of no further use.
     """
 
-    def __init__(self, server: ServerProcess, on_end: Callable[[str], None], redact: Callable[[str], str]) -> None:
-        """Report the end of the connection, with its reason, to `on_end`; `redact` takes secrets out of its words."""
+    def __init__(
+        self,
+        server: ServerProcess,
+        on_end: Callable[[str], None],
+        on_stray: Callable[[str], None],
+        redact: Callable[[str], str],
+    ) -> None:
+        """Report the end of the connection, with its reason, to `on_end`; `redact` takes secrets out of its words.
+
+        `on_stray` takes the first line of its stdout that is no message, made inert and short.
+        """
         self.unanswered = 0
-        self.stray = b""
         self.end = on_end
+        self._on_stray = on_stray
         self._redact = redact
+        self._stray = b""
         self._process = server.process
         self._stdin = server.stdin
         self._stdout = server.stdout
@@ -69,6 +78,12 @@ class Child:
         self._stderr_ended = anyio.Event()
         self._is_stopping = False
 
+    def take_stray(self, line: bytes) -> None:
+        """Keep a line of its stdout that is no message: the last one may say why it ended."""
+        if not self._stray:
+            self._on_stray(one_line(self._redact(line.decode("utf-8", "replace")), _WORDS_CHARACTERS))
+        self._stray = line
+
     def last_words(self) -> str:
         """Return the line that says why it ended, made inert and short; an empty text if it said nothing.
 
@@ -76,7 +91,7 @@ class Child:
         there, the last one of stdout that was no message.
         """
         # Redacted before a line is cut: of half a secret nobody could tell later that it is one.
-        lines = self._redact(bytes(self._stderr or self.stray).decode("utf-8", "replace")).splitlines()
+        lines = self._redact(bytes(self._stderr or self._stray).decode("utf-8", "replace")).splitlines()
         if any(line.startswith(_ENDED_BADLY) for line in lines):
             lines = list(itertools.takewhile(lambda line: not _LAUNCHER.match(line), lines)) or lines
         of_npm = [line for line in lines if _NPM_REASON.match(line)]
@@ -147,12 +162,13 @@ async def stdio_streams(
     server: ServerProcess | None = None,
     *,
     on_stop: Callable[[str], None] = lambda _words: None,
+    on_stray: Callable[[str], None] = lambda _line: None,
     redact: Callable[[str], str],
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Start the server of a config and yield its message streams; all that it started is gone afterwards.
 
     `server` is that where it has been started already. `redact` takes secrets out of its last words, which `on_stop`
-    takes when we are done with it.
+    takes when we are done with it, and the first line of its stdout that is no message, which `on_stray` takes.
 
     Raises:
         OSError: The program cannot be started.
@@ -160,7 +176,7 @@ async def stdio_streams(
     if server is None:
         server = await start_process(config)
     # No await before the task group: a cancellation in between would leave the child behind.
-    child = Child(server, on_end, redact)
+    child = Child(server, on_end, on_stray, redact)
     incoming = Incoming(child, server.stdout)
     outgoing = Outgoing(child, server.stdin)
     async with anyio.create_task_group() as tasks:

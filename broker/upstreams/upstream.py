@@ -89,6 +89,7 @@ class Upstream:
         self._readiness = Readiness(is_disabled=self.settings.disabled, is_lazy=self.settings.lazy)
         self._mode = self.settings.mode
         self._open_calls = 0
+        self._has_told_stray = False
         self._used_at = -math.inf
         self._owner = anyio.CancelScope()
 
@@ -176,6 +177,7 @@ class Upstream:
             self._tools.note_change,
             self._lose_connection,
             self._learn,
+            self._note_stray,
             self._requests,
             self._redact,
         )
@@ -208,6 +210,12 @@ class Upstream:
             logger().warning("server is down", server=self.name, problem=explanation.problem)
         self._readiness.fail(explanation, was_ready=ready)
         return ready
+
+    def _note_stray(self, line: str) -> None:
+        """Tell the operator once that the server prints where its messages go, which may break one of them."""
+        if not self._has_told_stray:
+            self._has_told_stray = True
+            logger().info("a line on stdout is no message; logs belong on stderr", server=self.name, line=line)
 
     def _lose_connection(self) -> None:
         """Turn away from a connection that has ended: calls now wait for the next one, for a while."""

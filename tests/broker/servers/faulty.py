@@ -165,7 +165,7 @@ if BEHAVIOUR == "exits":
 if BEHAVIOUR == "silent":
     time.sleep(1_000)
 if BEHAVIOUR == "banner":
-    sys.stdout.write("Welcome to the server!\n")
+    sys.stdout.write("\n\x1b[31mWelcome\x07 to the server!" + "x" * 10_000 + "\nIt listens.\n")
 if BEHAVIOUR == "ignores_signals":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.fork() == 0:

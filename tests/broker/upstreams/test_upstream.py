@@ -249,6 +249,15 @@ async def test_a_banner_on_stdout_is_harmless(faulty, running):
         assert text_of(await upstream.call_tool("echo", {"text": "hi"})) == "hi"
 
 
+async def test_what_is_no_message_on_stdout_is_logged_once(faulty, running, caplog):
+    caplog.set_level("INFO", "codemode")
+    async with running(faulty("banner")) as upstream:
+        assert text_of(await upstream.call_tool("echo", {"text": "hi"})) == "hi"
+    [told] = [line for line in caplog.messages if "stdout" in line]
+    assert "server='faulty' line='Welcome to the server!xxx" in told
+    assert len(told) < 400
+
+
 async def test_malformed_tools_are_left_out_and_named(faulty, running):
     listings: list[Listing] = []
     async with running(faulty("malformed_tools"), listings) as upstream:
