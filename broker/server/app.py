@@ -28,7 +28,7 @@ from broker.server.asking import Asking
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
 from broker.server.open_requests import OpenRequests
-from broker.server.resources import Resources
+from broker.server.resources import Resources, check_first_page
 from broker.server.runs import DrainingError, NoRoomError, Runs
 from broker.server.session_keeper import NoSessionError, SessionKeeper, handle_in
 from broker.server.settings import ServeSettings
@@ -179,6 +179,7 @@ class BrokerServer:
                 self.sessions.begin(ctx)
             self._announcer.note(ctx)
             return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in tools], next_cursor=cursor)
+        check_first_page(params)
         definitions = definitions_for(ctx, self.settings.structured_content)
         return t.ListToolsResult(tools=[t.Tool.model_validate(tool) for tool in definitions])
 

@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 NOT_FOUND_BEFORE_2026 = -32002
 
 
+def check_first_page(params: t.PaginatedRequestParams | None) -> None:
+    """Refuse all pages but the first of a list that has one (server/utilities/pagination of the specification).
+
+    Raises:
+        MCPError: There is a cursor.
+    """
+    if params is not None and params.cursor is not None:
+        raise MCPError(t.INVALID_PARAMS, tool_texts.ONE_PAGE)
+
+
 class Resources:
     """The resources of one server. Its methods answer the requests of their names."""
 
@@ -40,17 +50,27 @@ class Resources:
         self._sessions = sessions
 
     async def list(
-        self, _ctx: ServerRequestContext[Any, Any], _params: t.PaginatedRequestParams | None
+        self, _ctx: ServerRequestContext[Any, Any], params: t.PaginatedRequestParams | None
     ) -> t.ListResourcesResult:
-        """Answer `resources/list`: the descriptions. An output is named in its reply."""
+        """Answer `resources/list`: the descriptions. An output is named in its reply.
+
+        Raises:
+            MCPError: There is a cursor.
+        """
+        check_first_page(params)
         return t.ListResourcesResult(
             resources=[t.Resource.model_validate(tool_descriptions.resource(self._tools.workflow))]
         )
 
     async def list_templates(
-        self, _ctx: ServerRequestContext[Any, Any], _params: t.PaginatedRequestParams | None
+        self, _ctx: ServerRequestContext[Any, Any], params: t.PaginatedRequestParams | None
     ) -> t.ListResourceTemplatesResult:
-        """Answer `resources/templates/list`."""
+        """Answer `resources/templates/list`.
+
+        Raises:
+            MCPError: There is a cursor.
+        """
+        check_first_page(params)
         output = t.ResourceTemplate(
             uri_template=TEMPLATE, name="run_output", description=tool_texts.OUTPUT_RESOURCE, mime_type="text/plain"
         )

@@ -77,6 +77,7 @@ NO_TOOLS = "There are no tools to list: no server offers any. Tell the user, who
 NO_OBJECT = "its arguments are not a JSON object"
 NO_NAMES = "tools: name at least one, as server.tool"
 NO_CODE = "code: there is none"
+ONE_PAGE = "There is no page of that cursor: the list has one page. Pass no cursor."
 OUTPUT_RESOURCE = "The output of a run that was too long for its reply, from a character offset on."
 TOO_MANY_RUNS = "Too many scripts are running and waiting here. Nothing was executed; try again in a moment."
 TOO_MANY_SESSIONS = (

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
+from mcp.types import INVALID_PARAMS
 
 from broker import Broker
 from broker.server import BrokerServer, ServeSettings
@@ -50,3 +51,12 @@ async def test_a_subscription_is_acknowledged_for_changes_of_the_tools_alone(con
             assert events.honored.model_dump(exclude_none=True) == {"tools_list_changed": True}
         async with client.listen(**others) as events:
             assert events.honored.model_dump(exclude_none=True) == {}
+
+
+@pytest.mark.parametrize("cursor", ["", "x"])
+async def test_a_list_of_one_page_has_no_page_of_a_cursor(connected, cursor):
+    async with connected("code") as client:
+        for ask in (client.list_tools, client.list_resources, client.list_resource_templates):
+            with pytest.raises(MCPError, match="the list has one page") as refused:
+                await ask(cursor=cursor)
+            assert refused.value.error.code == INVALID_PARAMS
