@@ -79,11 +79,13 @@ async def push(
     """Send a request of our own, while the client's is open.
 
     Raises:
-        NoReplyError: The client answered with an error, or with what is no answer to that.
+        NoReplyError: The client answered with an error, with what is no answer to that, or is gone.
     """
     try:
         return await _pushed(ctx, request)
     except MCPError as error:
+        if error.code == t.CONNECTION_CLOSED:
+            raise NoReplyError(f"the client's session ended before it answered {request.method}") from None
         raise NoReplyError(f"the client answered {request.method} with error {error.code}") from None
     except ValidationError:
         raise NoReplyError(f"the client answered {request.method} with something else") from None

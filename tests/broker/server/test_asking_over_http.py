@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 import anyio
+import anyio.lowlevel
+import httpx2
 import mcp.types as t
 import pytest
 from mcp import Client
@@ -14,6 +16,7 @@ from mcp.server import Server
 
 from broker import Broker
 from broker.server import BrokerServer, ServeSettings
+from broker.server.identity import SESSION_HEADER
 
 pytestmark = pytest.mark.anyio
 
@@ -239,3 +242,33 @@ async def test_what_a_client_says_in_an_error_about_a_question_is_not_logged(con
     assert "the client answered elicitation/create with error -1" in logged.getMessage()
     assert logged.exc_info is None
     assert "store" not in caplog.text
+
+
+@pytest.mark.parametrize("mode", ["legacy"])
+async def test_a_client_that_ends_its_session_while_it_is_asked_is_not_said_to_have_answered(
+    desk_server, calls, mode, listening, caplog
+):
+    sent: dict[str, str] = {}
+
+    async def note(request):
+        sent.update(request.headers)
+
+    async def leave(_ctx, _params):
+        named = {SESSION_HEADER: sent[SESSION_HEADER]}
+        assert (await http.delete(url, headers=named)).status_code == 200
+        return accept(tool_1="allow these calls")
+
+    with anyio.fail_after(60):
+        async with (
+            Broker(servers={"desk": desk_server}) as broker,
+            listening(BrokerServer(broker, ServeSettings())) as url,
+            httpx2.AsyncClient(timeout=60, event_hooks={"request": [note]}) as http,
+            Client(streamable_http_client(url, http_client=http), mode=mode, elicitation_callback=leave) as client,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(run, client, await begin(client), "from tools import desk\nawait desk.add(a=1, b=2)")
+            while not caplog.records or "answerer" not in caplog.text:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    assert "the client's session ended before it answered elicitation/create" in caplog.text
+    assert calls == []
