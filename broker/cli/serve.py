@@ -114,7 +114,7 @@ def _with_token(settings: ServeSettings) -> ServeSettings:
     if _HOLDER in settings.tokens:
         raise Problem(
             f"serve.tokens in the config has another token for {_HOLDER!r}, the name of whoever has {TOKEN_VARIABLE}",
-            "Give that name another one in the config, or unset the variable.",
+            "Give that token another name in the config, or unset the variable.",
         )
     return settings.model_copy(update={"tokens": {**settings.tokens, _HOLDER: token}})
 
