@@ -14,7 +14,7 @@ import anyio
 import httpx2
 from anyio.abc import SocketAttribute
 from mcp import Client
-from mcp.client.auth import AuthorizationCodeResult
+from mcp.client.auth import AuthorizationCodeResult, OAuthRegistrationError, OAuthTokenError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull
 
@@ -34,6 +34,18 @@ if TYPE_CHECKING:
 
 LOGIN_SECONDS = 300.0
 """How long a person has to log in."""
+
+_REFUSED = {
+    OAuthRegistrationError: (
+        "its authorization server does not register the broker as a client. Register one there, and put its "
+        "'client_id', 'client_secret' and 'redirect_port' into 'oauth'"
+    ),
+    OAuthTokenError: (
+        "its authorization server gave no token after the login. Log in again; if 'oauth' names a client, correct its "
+        "'client_id' and 'client_secret'"
+    ),
+}
+"""What the SDK's errors mean, whose texts quote the authorization server."""
 
 _UNAUTHORIZED = 401
 _REQUEST_BYTES = 16_384
@@ -187,4 +199,6 @@ def _reason(error: BaseException) -> str:
         return f"{explanation.problem}. {explanation.what_to_do.rstrip('.')}"
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) if isinstance(error, LoginError) else type(error).__name__
+    if isinstance(error, LoginError):
+        return str(error)
+    return next((said for kind, said in _REFUSED.items() if isinstance(error, kind)), type(error).__name__)

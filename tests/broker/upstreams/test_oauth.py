@@ -89,7 +89,7 @@ class Issuer(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
 
 @asynccontextmanager
-async def guarded(issuer, scopes=()):
+async def guarded(issuer, scopes=(), *, registers=True):
     sock = bound_socket()
     base = url_of(sock)
     server = MCPServer(
@@ -99,7 +99,7 @@ async def guarded(issuer, scopes=()):
             issuer_url=AnyHttpUrl(base),
             validate_token_resource=False,
             resource_server_url=AnyHttpUrl(f"{base}/mcp"),
-            client_registration_options=ClientRegistrationOptions(enabled=True),
+            client_registration_options=ClientRegistrationOptions(enabled=registers),
             required_scopes=list(scopes),
         ),
     )
@@ -229,6 +229,18 @@ async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
         with pytest.raises(LoginError, match="the authorization server refused: access_denied"):
             await login(settings, show)
         assert await KeptTokens(settings.url or "").get_tokens() is None
+
+
+@pytest.mark.parametrize("registers", [False, True])
+async def test_a_login_says_whether_the_client_or_its_token_was_refused(registers):
+    class Forgetful(Issuer):
+        async def load_authorization_code(self, _client, _authorization_code):
+            return None
+
+    said = "gave no token after the login. Log in again" if registers else "does not register the broker as a client"
+    async with guarded(Forgetful(), registers=registers) as settings, browser() as show:
+        with pytest.raises(LoginError, match=f"the login failed: its authorization server {said}"):
+            await login(settings, show)
 
 
 async def test_a_login_asks_for_the_scopes_of_the_config_and_no_others():
