@@ -24,6 +24,7 @@ from broker.config.problems import name_problems
 from broker.disclosure.disclosure import Disclosure
 from broker.errors import ConfigError
 from broker.host_arguments import (
+    SERVERS_BY_NAME,
     check_answerer,
     check_asked,
     check_recording,
@@ -75,7 +76,6 @@ if TYPE_CHECKING:
 STARTUP_SECONDS = 10.0
 
 _OFF = RecordingSettings(mode="off")
-_SERVERS_BY_NAME = "servers are named by texts, as ['git']"
 
 
 class Broker:
@@ -299,7 +299,7 @@ class Broker:
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         by_name = self._upstreams.by_name
-        needed = by_name if names is None else names_of(names, _SERVERS_BY_NAME)
+        needed = by_name if names is None else names_of(names, SERVERS_BY_NAME)
         return await all_needed([by_name[name] for name in needed if name in by_name], timeout_seconds)
 
     async def read_tool(self, name: str) -> CatalogEntry:
@@ -347,7 +347,7 @@ class Broker:
         Raises:
             TypeError: A name is no text.
         """
-        return self._upstreams.rest(None if names is None else names_of(names, _SERVERS_BY_NAME))
+        return self._upstreams.rest(None if names is None else names_of(names, SERVERS_BY_NAME))
 
     async def wait_until_settled(self, timeout_seconds: float | None = None) -> bool:
         """Wait until each server is ready or has failed; return whether all were in time.

@@ -20,6 +20,9 @@ from broker.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+SERVERS_BY_NAME = "servers are named by texts, as ['git']"
+"""What `names_of` says of servers."""
+
 _SEVERAL = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
