@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 LEAST_ENCODED_CHARACTERS = 8
 """Encodings shorter than this are not looked for: they would be found in other text."""
 
-MOST_LEARNT = 8
+MAX_LEARNT = 8
 """So many secrets of one source are kept out: tokens of now and of before, an access and a refresh token each."""
 
-_MOST_STRINGS = 1_000_000
+_MAX_STRINGS = 1_000_000
 _NUMBER_BITS = 4_096
 _CUT_ESCAPE = re.compile(r"%[0-9A-Fa-f]?\Z")
 
@@ -49,7 +49,7 @@ class Redactor:
 
         Of any number of secrets each text would have to be searched for.
         """
-        latest: deque[str] = deque(maxlen=MOST_LEARNT)
+        latest: deque[str] = deque(maxlen=MAX_LEARNT)
         self._learnt.append(latest)
 
         def learn(secret: str) -> None:
@@ -202,7 +202,7 @@ def _leaves(value: Any) -> Iterator[str | int]:
     """Yield texts and whole numbers."""
     stack = [value]
     count = 0
-    while stack and count < _MOST_STRINGS:
+    while stack and count < _MAX_STRINGS:
         item = stack.pop()
         count += 1
         if isinstance(item, str | int):

@@ -12,15 +12,15 @@ import re
 import unicodedata
 from typing import Literal
 
-MOST_TOGETHER = 100
+MAX_TOGETHER = 100
 """The most characters beyond ASCII that are normalised at once."""
 
 _BEYOND = "\U00020000"
 """From here on no character stands for a part of an ASCII name."""
 
 # What comes before ASCII never joins with it or trades places with it, so that a text may be cut there.
-_PIECE = re.compile(rf"[\x00-\x7f]?[^\x00-\x7f]{{1,{MOST_TOGETHER}}}")
-_LONG = re.compile(rf"[^\x00-\x7f]{{{MOST_TOGETHER + 1}}}")
+_PIECE = re.compile(rf"[\x00-\x7f]?[^\x00-\x7f]{{1,{MAX_TOGETHER}}}")
+_LONG = re.compile(rf"[^\x00-\x7f]{{{MAX_TOGETHER + 1}}}")
 
 
 def normalised(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:

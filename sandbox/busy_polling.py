@@ -23,7 +23,7 @@ BRIEF_SECONDS = POLLED_SECONDS / 2
 LOST_SECONDS = 0.00005
 """How long others may have had the core in a wait that paid."""
 
-MOST_LEFT_OUT = 255
+MAX_LEFT_OUT = 255
 """Waits that are not tried between two that are."""
 
 
@@ -49,7 +49,7 @@ class BusyPolling:
             pass
         lost = time.monotonic() - began - (time.thread_time() - computed)
         if received is None or lost > LOST_SECONDS:
-            self._interval = self._left_out = min(2 * self._interval + 1, MOST_LEFT_OUT)
+            self._interval = self._left_out = min(2 * self._interval + 1, MAX_LEFT_OUT)
         else:
             self._interval //= 2
         return received

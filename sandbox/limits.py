@@ -25,7 +25,7 @@ class Limits:
         calls_in_flight: Calls answered at the same time; further ones wait their turn.
         argument_bytes: Arguments of one call, as JSON.
         completion_bytes: The answer to one call, as JSON; a larger one fails that call in the script.
-        depth: Nesting of arguments, answers and the value; at most `MOST_DEPTH`.
+        depth: Nesting of arguments, answers and the value; at most `MAX_DEPTH`.
         steps: How often the guest may return to the host.
 
     Raises:
@@ -58,8 +58,8 @@ class Limits:
             raise ValueError(
                 f"memory_bytes must be at least {LEAST_MEMORY_BYTES} (the interpreter itself), not {self.memory_bytes}"
             )
-        if self.depth > MOST_DEPTH:
-            raise ValueError(f"depth must be at most {MOST_DEPTH} (the host's own recursion), not {self.depth}")
+        if self.depth > MAX_DEPTH:
+            raise ValueError(f"depth must be at most {MAX_DEPTH} (the host's own recursion), not {self.depth}")
 
     @property
     def step_bytes(self) -> int:
@@ -84,5 +84,5 @@ BATCH_BYTES = 4 * MIB
 LEAST_MEMORY_BYTES = 64 * MIB
 """The image's own heap, with room for a small script."""
 
-MOST_DEPTH = 200
+MAX_DEPTH = 200
 """The deepest nesting that the host can follow by recursion, however deep it is called from."""

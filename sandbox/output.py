@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-MOST_PIECES = 1_000
+MAX_PIECES = 1_000
 """Pieces that are kept apart: one takes as much room as fifty characters."""
 
-MOST_IN_TURN = 50_000
+MAX_IN_TURN = 50_000
 """How many pieces of a step, stdout and stderr in turn, are kept in their order. What follows becomes one piece for
 each stream, so that a step that is taken again has the same pieces however its text was cut."""
 
@@ -59,7 +59,7 @@ class Output:
         """Take a piece of text for output 1 or 2."""
         piece = Printed("stdout" if output == 1 else "stderr", inert_text(text))
         self._pieces.append(piece)
-        if len(self._pieces) - self._joined > MOST_PIECES:
+        if len(self._pieces) - self._joined > MAX_PIECES:
             self._join()
         if self._wake is None:
             return
@@ -73,9 +73,9 @@ class Output:
     def take_new(self) -> list[Printed]:
         """Return what came since the last time."""
         new, self._pieces, self._joined, self._turns = self._pieces, [], 0, 0
-        if len(new) > MOST_IN_TURN:
+        if len(new) > MAX_IN_TURN:
             new = _merged(new)
-            new[MOST_IN_TURN:] = _merged(sorted(new[MOST_IN_TURN:], key=_stream))
+            new[MAX_IN_TURN:] = _merged(sorted(new[MAX_IN_TURN:], key=_stream))
         for stream, pieces in groupby(sorted(new, key=_stream), _stream):
             self._taken[stream].append("".join(piece.text for piece in pieces))
         return new
@@ -95,7 +95,7 @@ class Output:
     def _join(self) -> None:
         """Join pieces of one stream that follow each other, for scripts that print a character at a time."""
         recent = self._pieces[self._joined :]
-        if self._turns > MOST_IN_TURN:
+        if self._turns > MAX_IN_TURN:
             recent.sort(key=_stream)
         joined = _merged(recent)
         goes_on = self._joined and self._pieces[self._joined - 1].stream == joined[0].stream

@@ -38,7 +38,7 @@ QUIET_SECONDS = 0.5
 """How long the thread waits while a run goes on and a spare is left for the next: on few cores it would hold up that
 run, and the servers that the run waits for."""
 
-MOST_UNFREED_SECONDS = 0.016
+MAX_UNFREED_SECONDS = 0.016
 """How long the instances that wait to be freed, in the host's own process, may have computed together: each millisecond
 has filled some megabytes. An instance beyond that is freed where it was used. In a worker all wait, and once they have
 computed for longer, the thread frees them without waiting for the run to end."""
@@ -73,7 +73,7 @@ class Pool:
 class Spares:
     """The instances of one process."""
 
-    def __init__(self, image: Image, pool: Pool | None, *, most_unfreed_seconds: float = MOST_UNFREED_SECONDS) -> None:
+    def __init__(self, image: Image, pool: Pool | None, *, most_unfreed_seconds: float = MAX_UNFREED_SECONDS) -> None:
         """Start the thread, if there is a pool. The first spares are made after the first run."""
         self._image = image
         self._size = 0 if pool is None else pool.size
@@ -210,7 +210,7 @@ class Spares:
         """
         if not self._ready:
             return self._taken_at + PAUSE_SECONDS if self._in_use else self._taken_at
-        is_quiet = self._in_use and self._unfreed_seconds <= MOST_UNFREED_SECONDS
+        is_quiet = self._in_use and self._unfreed_seconds <= MAX_UNFREED_SECONDS
         return self._taken_at + QUIET_SECONDS if is_quiet else self._freed_at + PAUSE_SECONDS
 
     def _lacks_one(self) -> bool:

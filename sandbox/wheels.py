@@ -45,7 +45,7 @@ if sys.platform != "win32":
     resource.setrlimit(resource.RLIMIT_FSIZE, ({most} if allowed < 0 else min({most}, allowed), allowed))
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-_MOST = f"all packages of an image together may have {MAX_UNPACKED_BYTES // MIB} MiB"
+_MAX = f"all packages of an image together may have {MAX_UNPACKED_BYTES // MIB} MiB"
 _FETCHED = re.compile(r"Downloading (\S+) \((.+)\)")
 _MISSING = re.compile(r"No matching distribution found for ([^\s(]+)")
 _COMPILED = (".so", ".pyd", ".dylib")
@@ -136,14 +136,14 @@ def _check_sizes(folder: Path) -> None:
     if total > MAX_UNPACKED_BYTES:
         largest = max(sizes, key=lambda name: sizes[name])
         others = "" if len(sizes) == 1 else f", and {total // MIB} MiB with the others"
-        raise ImageError(f"{largest} has {sizes[largest] // MIB} MiB when unpacked{others}: {_MOST}")
+        raise ImageError(f"{largest} has {sizes[largest] // MIB} MiB when unpacked{others}: {_MAX}")
 
 
 def _nothing_fits(finished: subprocess.CompletedProcess[str], scratch: Path) -> str:
     said = finished.stderr
     if os.strerror(EFBIG) in said:
         [*_, (name, size)] = [("a wheel", "more"), *_FETCHED.findall(finished.stdout)]
-        return f"{name} has {size}: {_MOST}"
+        return f"{name} has {size}: {_MAX}"
     found = _MISSING.search(said)
     if found is None:
         errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]

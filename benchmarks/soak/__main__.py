@@ -22,7 +22,7 @@ from benchmarks.server.stub_server import desk
 from benchmarks.soak.held import Held, megabytes, memory_leaks, resident_bytes, steady_growth
 from benchmarks.soak.scripts import DYING, ENDS, GOOD, SCRIPTS
 from broker import Broker, BrokerServer, Config, Grant, KeptOutputs, ServerConfig, ServeSettings
-from broker.surface.outputs import MOST_CHARACTERS
+from broker.surface.outputs import MAX_CHARACTERS
 from broker.upstreams.back_off import LONGEST_DELAY_SECONDS
 from sandbox import Limits
 
@@ -175,7 +175,7 @@ def hostile(behaviour: str) -> ServerConfig:
 def fill(outputs: KeptOutputs) -> None:
     """Keep as much output as may be kept: by what floods it grows for 64 rounds, and then no more."""
     for number in range(OUTPUTS):
-        outputs.keep(f"filling-{number}", "x" * (MOST_CHARACTERS // OUTPUTS), "somebody else")
+        outputs.keep(f"filling-{number}", "x" * (MAX_CHARACTERS // OUTPUTS), "somebody else")
 
 
 async def soak(seconds: float) -> list[str]:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 ABSENT: Any = object()
 """The value of an argument that is not given."""
 
-MOST_PATH = 32_767
+MAX_PATH = 32_767
 """Characters of the longest path that any system takes (Windows, with `\\\\?\\` in front); a longer text is none."""
 
-_MOST_READINGS = 6
+_MAX_READINGS = 6
 _PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -113,8 +113,8 @@ def _path(glob: str, *, in_doubt: bool) -> Check:
     def check(value: Any) -> bool:
         if not isinstance(value, str):
             return False
-        readings = _readings(value) if len(value) <= MOST_PATH else ()
-        if not readings or len(readings) > _MOST_READINGS or _lead_elsewhere(value, readings):
+        readings = _readings(value) if len(value) <= MAX_PATH else ()
+        if not readings or len(readings) > _MAX_READINGS or _lead_elsewhere(value, readings):
             return in_doubt
         if in_doubt:
             return any(matches(reading) or matches(_tidied(reading)) for reading in readings)
@@ -127,7 +127,7 @@ def _readings(path: str) -> Sequence[str]:
     """Return what servers may read a path as: some normalise Unicode, and decode percent signs, once or more often."""
     reading = normalised("NFKC", path)
     readings = [path, reading]
-    while len(readings) <= _MOST_READINGS and "%" in reading and (decoded := unquote(reading)) != reading:
+    while len(readings) <= _MAX_READINGS and "%" in reading and (decoded := unquote(reading)) != reading:
         reading = normalised("NFKC", decoded)
         readings.append(reading)
     return readings

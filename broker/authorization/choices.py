@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from broker.authorization.grants import MOST_CALLS, Scope
+from broker.authorization.grants import MAX_CALLS, Scope
 from broker.authorization.predicates import ArgumentTest, Pointer, Predicate
 from broker.authorization.questions import Verdict
 from broker.errors import PatternError
@@ -39,7 +39,7 @@ class Choice(BaseModel):
     group: Annotated[int, Field(ge=0)] | None = None
     decision: Literal["these", "alike", "any", "deny"]
     scope: Scope = "run"
-    calls: Annotated[int, Field(ge=1, le=MOST_CALLS)] | None = None
+    calls: Annotated[int, Field(ge=1, le=MAX_CALLS)] | None = None
     arguments: dict[Pointer, ArgumentTest] | None = None
     note: Annotated[str, Field(max_length=1_000)] = ""
 

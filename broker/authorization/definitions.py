@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 _LINES = 60
-_MOST_LINES = 400
-_MOST_COMPARED = 1_000
+_MAX_LINES = 400
+_MAX_COMPARED = 1_000
 """Lines from the first one that differs on."""
 _CHARACTERS = 200
 
@@ -59,7 +59,7 @@ class Definitions:
     def shown(self, name: str) -> tuple[str, ...]:
         """Return the present definition of a tool, escaped and bounded."""
         history = self._seen.get(name, [])
-        lines = _lines(history[-1][1])[:_MOST_LINES] if history else []
+        lines = _lines(history[-1][1])[:_MAX_LINES] if history else []
         return tuple(shown_text(line, _CHARACTERS) for line in lines)
 
 
@@ -70,11 +70,11 @@ def difference(before: ToolSpec, after: ToolSpec) -> tuple[str, ...]:
         (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
     )
     # Of a million lines it would take days: the square of those that are alike.
-    then, now = (lines[same : same + _MOST_COMPARED] for lines in (old, new))
+    then, now = (lines[same : same + _MAX_COMPARED] for lines in (old, new))
     diff = difflib.unified_diff(then, now, lineterm="", n=0)
     lines = [line for line in diff if not line.startswith(("---", "+++", "@@"))]
     if len(lines) > _LINES:
-        least = "at least " if max(len(old), len(new)) - same > _MOST_COMPARED else ""
+        least = "at least " if max(len(old), len(new)) - same > _MAX_COMPARED else ""
         lines[_LINES:] = [f"… and {least}{len(lines) - _LINES} more lines"]
     return tuple(line[:1] + shown_text(line[1:], _CHARACTERS) for line in lines)
 

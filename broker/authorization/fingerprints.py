@@ -25,14 +25,14 @@ STRIDE = 8
 """Every so many characters a piece of a result is kept: common text of 31 characters is always found."""
 LEAST_CHARACTERS = 8
 """Shorter values are not compared when they stand alone: they would be found everywhere."""
-MOST_HASHES = 200_000
+MAX_HASHES = 200_000
 RESULT_CHARACTERS = 256 * 1024
 ARGUMENT_CHARACTERS = 256 * 1024
 
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _WORD = re.compile(r"\S{8,200}")
 _SAMPLE_CHARACTERS = 60
-_MOST_COPIES = 5
+_MAX_COPIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Copy:
 
 @dataclass(slots=True, eq=False)
 class Fingerprints:
-    """The results of one run, by hash; those beyond `MOST_HASHES` are not kept."""
+    """The results of one run, by hash; those beyond `MAX_HASHES` are not kept."""
 
     # Each piece with two servers that gave it, the first ones: one of them is another than the server of any call.
     _first: dict[int, _Origin] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Fingerprints:
         origin = (server, source)
         for _, text in _texts(value, RESULT_CHARACTERS):
             normal = _normal(text)
-            if len(self._first) + len(self._second) > MOST_HASHES:
+            if len(self._first) + len(self._second) > MAX_HASHES:
                 return
             if LEAST_CHARACTERS <= len(normal) <= SHINGLE_CHARACTERS + STRIDE:
                 self._keep(normal, origin)
@@ -75,7 +75,7 @@ class Fingerprints:
             if copy is not None:
                 source, sample = copy
                 found.append(Copy(source, _pointer(place), sample))
-            if len(found) == _MOST_COPIES:
+            if len(found) == _MAX_COPIES:
                 break
         return tuple(found)
 

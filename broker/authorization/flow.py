@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from broker.authorization.calls import PendingCall
     from broker.authorization.fingerprints import Copy
 
-_MOST_SOURCES = 20
+_MAX_SOURCES = 20
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +41,7 @@ class FlowState:
         again after the first one.
         """
         tools = self._sources.get(label, {})
-        others = [(tool, count) for tool, count in tools.items() if tool != sink][:_MOST_SOURCES]
+        others = [(tool, count) for tool, count in tools.items() if tool != sink][:_MAX_SOURCES]
         return tuple(f"{shown_name(tool)} ({counted(count, 'call')})" for tool, count in others)
 
     def copies(self, call: PendingCall) -> tuple[Copy, ...]:

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 _Word: TypeAlias = Literal["enum", "enumNames", "oneOf", "anyOf"]
 
-MOST_FIELDS = 20
-MOST_OPTIONS = 100
+MAX_FIELDS = 20
+MAX_OPTIONS = 100
 MESSAGE_CHARACTERS = 2_000
 FORM_CHARACTERS = 50_000
 """The fields and options of a form, as JSON: a person reads them."""
 
-_OPTIONS = f"a field has no list of at most {MOST_OPTIONS} options"
+_OPTIONS = f"a field has no list of at most {MAX_OPTIONS} options"
 _MESSAGE_LINES = 20
 _TITLE_CHARACTERS = 80
 _TEXT_CHARACTERS = 300
@@ -102,8 +102,8 @@ def form_of(server: str, tool: str, params: Mapping[str, Any], *, timeout_second
         return Form(server, tool, lines, url=url, timeout_seconds=timeout_seconds, key=key)
     schema = params.get("requestedSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict) or len(properties) > MOST_FIELDS:
-        raise FormError(f"it has no list of at most {MOST_FIELDS} fields")
+    if not isinstance(properties, dict) or len(properties) > MAX_FIELDS:
+        raise FormError(f"it has no list of at most {MAX_FIELDS} fields")
     required = schema.get("required", []) if isinstance(schema, dict) else []
     names = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     fields = tuple(_field(name, one, is_required=name in names) for name, one in properties.items())
@@ -166,7 +166,7 @@ def _kind(name: str, said: dict[str, Any]) -> tuple[Kind, dict[str, Any], tuple[
 def _is_usable(default: Any, schema: dict[str, Any]) -> bool:
     """Tell whether a default can be shown as it is, and fits its field."""
     return (
-        not (isinstance(default, list) and len(default) > MOST_OPTIONS)
+        not (isinstance(default, list) and len(default) > MAX_OPTIONS)
         and is_finite(default)
         and _is_shown_whole(str(default))
         and first_fault(default, schema, keep=False, unchecked=TOO_LARGE) is None
@@ -177,7 +177,7 @@ def _options(said: Any) -> _Options | None:
     """Return what there is to choose from, in the way it was written, or None where there is nothing."""
     match said:
         case {"enum": list() as many} | {"oneOf": list() as many} | {"anyOf": list() as many} if (
-            len(many) > MOST_OPTIONS
+            len(many) > MAX_OPTIONS
         ):
             raise FormError(_OPTIONS)
         case {"enum": list() as values, "enumNames": list() as titles} if len(values) == len(titles):

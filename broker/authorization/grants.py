@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Scope: TypeAlias = Literal["run", "session", "always"]
 
-MOST_CALLS = 999_999_999
+MAX_CALLS = 999_999_999
 """The highest number of calls in a grant; for more, leave the number out."""
 
 BEFOREHAND = "beforehand"
@@ -78,8 +78,8 @@ class Grant:
             raise TypeError(f"the expiry of a grant is a datetime, not a {type(self.expires_at).__name__}")
         if self.calls is not None and self.calls < 1:
             raise PatternError(f"a grant for {self.calls} calls allows nothing")
-        if self.calls is not None and self.calls > MOST_CALLS:
-            raise PatternError(f"a grant is for at most {MOST_CALLS:,} calls, or for any number")
+        if self.calls is not None and self.calls > MAX_CALLS:
+            raise PatternError(f"a grant is for at most {MAX_CALLS:,} calls, or for any number")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise PatternError("the expiry of a grant needs a time zone")
         if self.scope == "always" and (self.digest is None or not is_exact(self.pattern)):

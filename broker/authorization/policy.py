@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
 """From the least strict to the strictest."""
 
-_MOST_REMEMBERED = 10_000
+_MAX_REMEMBERED = 10_000
 """Tools of callers, whose rules need not be looked for again."""
 
 
@@ -106,7 +106,7 @@ class Policy:
         key = (call.server, call.tool, call.digest, call.facts, caller.session, caller.principal, caller.script)
         fitting = self._fitting.get(key)
         if fitting is None:
-            if len(self._fitting) >= _MOST_REMEMBERED:
+            if len(self._fitting) >= _MAX_REMEMBERED:
                 self._fitting.clear()
             found = [(_fits(applied.rule, call), applied) for applied in self._rules]
             fitting = self._fitting[key] = tuple(

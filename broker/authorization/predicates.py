@@ -42,7 +42,7 @@ class ArgumentTest(BaseModel):
         glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
         path: A string as `glob`, with `/` between segments: `*` stays within one, `**` crosses them. A path with
             a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only once it is normalised
-            or what is percent-encoded in it is decoded; nor does one of more than `MOST_PATH` characters. A rule that
+            or what is percent-encoded in it is decoded; nor does one of more than `MAX_PATH` characters. A rule that
             does not allow may match all of these, and what is another spelling of a path that it matches.
         min: A number of at least this.
         max: A number of at most this.

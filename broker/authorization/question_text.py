@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from broker.authorization.questions import CallGroup, Question
 
 VALUE_CHARACTERS = 80
-_MOST_VALUES = 3
+_MAX_VALUES = 3
 _FULL_CHARACTERS = 100_000
 _ESCAPE_CHARACTERS = 10
 """The longest escape of one character."""
@@ -103,9 +103,9 @@ def _values(values: Sequence[Any]) -> str:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return f"{min(values)} … {max(values)} ({len(values)} values)"
     distinct = list(dict.fromkeys(_value(value) for value in values))
-    if len(distinct) <= _MOST_VALUES:
+    if len(distinct) <= _MAX_VALUES:
         return ", ".join(distinct)
-    return f"{', '.join(distinct[: _MOST_VALUES - 1])}, … {distinct[-1]} ({len(distinct)} values)"
+    return f"{', '.join(distinct[: _MAX_VALUES - 1])}, … {distinct[-1]} ({len(distinct)} values)"
 
 
 def _value(value: Any) -> str:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from broker.authorization.decision import Ask, FlowUse
     from broker.authorization.fingerprints import Copy
 
-_MOST_ANSWERS = 10_000
-_MOST_POINTERS = 40
+_MAX_ANSWERS = 10_000
+_MAX_POINTERS = 40
 _LEAST_PREFIX = 3
 
 
@@ -238,7 +238,7 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
 def answers_of(given: object) -> tuple[Answer, ...] | None:
     """Return what was given as answers; None if it is something else, or more than a question can have."""
     answers = tuple(given) if isinstance(given, Iterable) else None
-    if answers is None or len(answers) > _MOST_ANSWERS:
+    if answers is None or len(answers) > _MAX_ANSWERS:
         return None
     return answers if all(isinstance(one, Grant | Denial | Verdict) for one in answers) else None
 
@@ -259,7 +259,7 @@ def _taken_apart(
         if len(held) < len(arguments) or not all(isinstance(one, dict) for one in held):
             continue
         names = tuple(dict.fromkeys(name for one in held for name in one))
-        if (place and not names) or len(values) - 1 + len(names) > _MOST_POINTERS:
+        if (place and not names) or len(values) - 1 + len(names) > _MAX_POINTERS:
             continue
         keys[place] = names
         del values[place]

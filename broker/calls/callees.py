@@ -14,7 +14,7 @@ from broker.calls.argument_faults import fault_of
 from broker.calls.call_failures import failed_at_server, needs_description, refused
 from broker.calls.host_paths import HostPaths
 from broker.texts import call_texts
-from broker.tools.near_names import MOST_NAMES
+from broker.tools.near_names import MAX_NAMES
 from broker.tools.tool_changes import what_changed
 from sandbox import Failed
 
@@ -120,7 +120,7 @@ class ServerTools:
         if upstream is not None and (problem := upstream.status.problem) is not None:
             return Failed("ToolUnavailableError", call_texts.unavailable(server, problem), details)
         self._unknown += 1
-        near = catalog.suggest(function) if self._unknown <= MOST_NAMES else ()
+        near = catalog.suggest(function) if self._unknown <= MAX_NAMES else ()
         said = call_texts.not_found(function, near, is_withdrawn=catalog.has_withdrawn(function))
         return Failed("ToolNotFoundError", said, details)
 

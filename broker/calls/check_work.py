@@ -21,7 +21,7 @@ _POINTER_PARTS = 2
 _POINTER_CHARACTERS = 400
 """So many characters of it do."""
 
-_MOST_LEVELS = 120
+_MAX_LEVELS = 120
 """Keywords within keywords. Each takes six calls at most of Python's stack; where that ends, a library panics."""
 
 _steps_left: ContextVar[int] = ContextVar("_steps_left", default=STEPS)
@@ -43,7 +43,7 @@ class Deeper:
             UnfinishedError: It is too deep.
         """
         self._level = _level.get()
-        if self._level >= _MOST_LEVELS:
+        if self._level >= _MAX_LEVELS:
             raise UnfinishedError
         _level.set(self._level + 1)
 

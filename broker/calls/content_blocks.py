@@ -23,7 +23,7 @@ DISPLAYED_CHARACTERS = 8 * 1024 * 1024
 DISPLAYED_BLOCKS = 20
 _SHOWN = ("mimeType", "text", "blob")
 _URI_CHARACTERS = 500
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 _MIME_TYPE = re.compile(r"[\w.+-]{1,64}/[!-~ ]{1,100}")
 """What servers send may have parameters."""
 _TEXT_TYPE = re.compile(r"(?:text/[^;]+|application/json|image/svg\+xml)(?:; *charset=\"?utf-8\"?)?", re.IGNORECASE)
@@ -71,7 +71,7 @@ class ContentBlocks:
         """Keep a block that the run had before it was resumed."""
         number = name.removeprefix("block_")
         if number.isascii() and number.isdecimal() and self._put(name, block, server):
-            self._last = max(self._last, int(number[:_MOST_DIGITS]))
+            self._last = max(self._last, int(number[:_MAX_DIGITS]))
 
     def _put(self, name: str, block: Any, server: str) -> bool:
         sent = showable(block)

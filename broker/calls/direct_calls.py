@@ -16,7 +16,7 @@ from broker.calls.call_failures import failure
 from broker.calls.content_blocks import is_whole, showable
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_calls import ToolCalls
-from broker.calls.tool_results import MOST_BLOCKS, is_error
+from broker.calls.tool_results import MAX_BLOCKS, is_error
 from broker.disclosure.asked_tools import problem_behind
 from broker.errors import UnavailableError
 from broker.texts import call_texts, result_texts
@@ -96,7 +96,7 @@ def _as_sent(raw: dict[str, Any], entry: CatalogEntry, _paths: HostPaths) -> Com
     answer: dict[str, Any] = {key: raw[key] for key in ("content", "structuredContent") if key in raw}
     if _has_many_blocks(answer):
         if is_error(raw) or answer.get("structuredContent") is None:
-            fault = result_texts.no_blocks(MOST_BLOCKS)
+            fault = result_texts.no_blocks(MAX_BLOCKS)
             return failure(
                 "ToolResultError", call_texts.unfit_result(entry.qualified_name, fault, is_too_large=True), entry
             )
@@ -112,7 +112,7 @@ def _has_many_blocks(answer: dict[str, Any]) -> bool:
     The Python SDK sends a list as structured content and, beside it, as a block for each item.
     """
     content = answer.get("content")
-    return isinstance(content, list) and len(content) > MOST_BLOCKS
+    return isinstance(content, list) and len(content) > MAX_BLOCKS
 
 
 def _text_of(structured: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from broker.errors import UpstreamError
     from sandbox import Completion
 
-MOST_CHARACTERS = 400_000
+MAX_CHARACTERS = 400_000
 """Of a text that is read, and of the instructions for it."""
 
 
@@ -60,8 +60,8 @@ class CalledModel:
         """Return why the model cannot be asked this."""
         match self.pending.arguments:
             case {"value": str(value), "schema": dict(), "instructions": str()}:
-                is_long = len(value) > MOST_CHARACTERS
-                return _failed("ToolArgumentsError", call_texts.extract_reads(MOST_CHARACTERS)) if is_long else None
+                is_long = len(value) > MAX_CHARACTERS
+                return _failed("ToolArgumentsError", call_texts.extract_reads(MAX_CHARACTERS)) if is_long else None
         return _failed("ToolArgumentsError", call_texts.EXTRACT_TAKES)
 
     def overtaken(self) -> Failed | None:
@@ -82,7 +82,7 @@ class CalledModel:
     async def send(self, person: Person | None) -> Completion:  # noqa: ARG002  # a model asks nothing back
         """Ask the model, and check its answer against the type."""
         arguments = self.pending.arguments
-        schema, instructions = arguments["schema"], arguments["instructions"][:MOST_CHARACTERS]
+        schema, instructions = arguments["schema"], arguments["instructions"][:MAX_CHARACTERS]
         try:
             with failing_alone():
                 answer = await self.extractor(Extraction(arguments["value"], schema, instructions))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_MOST_LOOKED_UP = 100
+_MAX_LOOKED_UP = 100
 _PART = r"[^\s/\\'\"<>|:*?,;()\[\]{}]+"
 _ABSOLUTE = re.compile(
     rf"(?<![\w/\\:.~-])(?:~|file://)?/(?:{_PART}/)+(?P<posix>{_PART})?"  # two parts at least: /health is a route
@@ -48,7 +48,7 @@ class HostPaths:
     def _is_named(self, path: str) -> bool:
         """Tell whether a path is in the arguments; only so many are looked up, for each takes a pass over those."""
         found = self._kept.get(path)
-        if found is None and self._arguments and len(self._kept) < _MOST_LOOKED_UP:
+        if found is None and self._arguments and len(self._kept) < _MAX_LOOKED_UP:
             found = self._kept[path] = path in self._written
         return bool(found)
 

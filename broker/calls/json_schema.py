@@ -60,7 +60,7 @@ class _Compiled:
         return BoundedValidator(self._schema)
 
 
-_MOST_KEPT = 4_096
+_MAX_KEPT = 4_096
 _kept: dict[int, _Compiled] = {}
 """The schemas used last, by identity: a schema is never changed once it was received."""
 
@@ -68,7 +68,7 @@ _kept: dict[int, _Compiled] = {}
 def _compiled(schema: dict[str, Any]) -> _Compiled:
     found = _kept.get(id(schema))
     if found is None:
-        if len(_kept) >= _MOST_KEPT:
+        if len(_kept) >= _MAX_KEPT:
             _kept.pop(next(iter(_kept)))
         found = _kept[id(schema)] = _Compiled(schema)
     return found

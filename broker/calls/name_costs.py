@@ -12,7 +12,7 @@ from typing import Any
 
 _PARTS = 2
 """So many parts of a schema, gone through, cost a step."""
-_MOST_PARTS = 100_000
+_MAX_PARTS = 100_000
 """Parts that are counted; names in a larger schema cost as many steps each, which is more than there are."""
 _JOINED_CHARACTERS = 200
 """So many characters of identifiers that are joined cost a step."""
@@ -34,7 +34,7 @@ class NameCosts:
     def of(cls, schema: Any) -> NameCosts:
         """Count what is in a schema."""
         stack, parts, identifiers, characters = [schema], 0, 0, 0
-        while stack and parts < _MOST_PARTS:
+        while stack and parts < _MAX_PARTS:
             part = stack.pop()
             parts += 1
             if isinstance(part, dict):
@@ -46,6 +46,6 @@ class NameCosts:
             elif isinstance(part, list):
                 stack += part
         if stack:
-            return cls(_MOST_PARTS, _MOST_PARTS)
+            return cls(_MAX_PARTS, _MAX_PARTS)
         joining = characters // _JOINED_CHARACTERS
         return cls(joining, parts // _PARTS + identifiers * joining)

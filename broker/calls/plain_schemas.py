@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 Fits: TypeAlias = Callable[[Any], bool]
 
-MOST_NODES = 200
+MAX_NODES = 200
 """Schemas with more parts than this, local references followed, are not plain; so are those that contain themselves."""
 
-MOST_ITEMS = 5_000
+MAX_ITEMS = 5_000
 """How many items and members of unnamed properties are looked at for one value."""
 
 _DIALECTS = ("2020-12", "2019-09", "draft-07")
@@ -71,12 +71,12 @@ class PlainSchema:
 
     def fits(self, value: Any) -> bool:
         """Tell whether a value certainly fits."""
-        self._items_left = MOST_ITEMS
+        self._items_left = MAX_ITEMS
         return self._fits(value)
 
     def _compiled(self, schema: Any) -> Fits:
         self._nodes += 1
-        if self._nodes > MOST_NODES:
+        if self._nodes > MAX_NODES:
             raise _NotPlainError
         said = {} if schema is True else {key: value for key, value in schema.items() if not _is_silent(key)}
         if not said:
@@ -132,7 +132,7 @@ class PlainSchema:
 
     def _array(self, said: dict[str, Any]) -> Fits:
         of_items = self._compiled(said.get("items", True))
-        least, most = _number(said, "minItems", 0), _number(said, "maxItems", MOST_ITEMS)
+        least, most = _number(said, "minItems", 0), _number(said, "maxItems", MAX_ITEMS)
 
         def fits(value: Any) -> bool:
             if type(value) is not list or not least <= len(value) <= most:

@@ -12,9 +12,9 @@ from typing import Any
 from broker.errors import UnfitResultError
 from broker.texts import result_texts
 
-MOST_BYTES = 4 * 1024 * 1024
-MOST_LEVELS = 60
-MOST_VALUES = 200_000
+MAX_BYTES = 4 * 1024 * 1024
+MAX_LEVELS = 60
+MAX_VALUES = 200_000
 
 _LARGEST_INTEGER_BITS = 4_096
 _SMALL = 2**63
@@ -40,10 +40,10 @@ def _is_clean(value: Any) -> bool:
     while stack:
         item, depth = stack.pop()
         nodes += 1
-        if depth > MOST_LEVELS:
-            raise UnfitResultError(result_texts.too_deep(MOST_LEVELS))
-        if nodes > MOST_VALUES:
-            raise UnfitResultError(result_texts.too_many_values(MOST_VALUES), is_too_large=True)
+        if depth > MAX_LEVELS:
+            raise UnfitResultError(result_texts.too_deep(MAX_LEVELS))
+        if nodes > MAX_VALUES:
+            raise UnfitResultError(result_texts.too_many_values(MAX_VALUES), is_too_large=True)
         if isinstance(item, str):
             is_ascii = item.isascii()
             is_clean = is_clean and is_ascii
@@ -62,8 +62,8 @@ def _is_clean(value: Any) -> bool:
                 or (type(item) is int and -_SMALL < item < _SMALL)
                 or (type(item) is float and math.isfinite(item))
             )
-        if size + 2 * nodes > MOST_BYTES:
-            raise UnfitResultError(result_texts.too_large(MOST_BYTES), is_too_large=True)
+        if size + 2 * nodes > MAX_BYTES:
+            raise UnfitResultError(result_texts.too_large(MAX_BYTES), is_too_large=True)
     return is_clean
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from broker.redaction import Redactor
     from broker.tools.catalog import CatalogEntry
 
-MOST_BLOCKS = 1_000
+MAX_BLOCKS = 1_000
 """Content blocks that a script may get of one result."""
 
 NULL_KEY = "codemode/null"
@@ -74,8 +74,8 @@ def _content_of(raw: dict[str, Any]) -> list[Any]:
     content = raw.get("content", [])
     # The Python SDK sends a list as structured content and, which nobody reads here, as a block for each item.
     is_read = is_error(raw) or raw.get("structuredContent") is None
-    if not isinstance(content, list) or (is_read and len(content) > MOST_BLOCKS):
-        raise UnfitResultError(result_texts.no_blocks(MOST_BLOCKS), is_too_large=isinstance(content, list))
+    if not isinstance(content, list) or (is_read and len(content) > MAX_BLOCKS):
+        raise UnfitResultError(result_texts.no_blocks(MAX_BLOCKS), is_too_large=isinstance(content, list))
     return content
 
 

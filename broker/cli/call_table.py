@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from broker.calls.attempts import CallRecord
 
-MOST_ROWS = 12
+MAX_ROWS = 12
 """Calls that are still listed one by one."""
 
 _NAME_CHARACTERS = 60
@@ -24,7 +24,7 @@ _STYLES = {"ok": "green", "refused": "yellow"}
 
 def call_table(calls: Sequence[CallRecord]) -> Table:
     """Build the table; `calls` are in the order in which the script made them."""
-    return _listed(calls) if len(calls) <= MOST_ROWS else _grouped(calls)
+    return _listed(calls) if len(calls) <= MAX_ROWS else _grouped(calls)
 
 
 def _listed(calls: Sequence[CallRecord]) -> Table:

@@ -30,7 +30,7 @@ Offered = list[tuple[str, str]]
 """What may stand in the place of an argument, each with what a shell shows beside it."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MOST_RUNS = 30
+_MAX_RUNS = 30
 
 
 def complete_run(incomplete: str) -> Offered:
@@ -89,7 +89,7 @@ def _entries(listed: Callable[[Recordings], list[RecordingEntry]]) -> list[Recor
 
 def _named(entries: list[RecordingEntry], incomplete: str) -> Offered:
     begun_so = [entry for entry in entries if entry.run_id.startswith(incomplete)]
-    return [(entry.run_id, f"{entry.state} {_plain(entry.filename)}".strip()) for entry in begun_so[:_MOST_RUNS]]
+    return [(entry.run_id, f"{entry.state} {_plain(entry.filename)}".strip()) for entry in begun_so[:_MAX_RUNS]]
 
 
 def _plain(text: str) -> str:

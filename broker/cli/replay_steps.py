@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sandbox import Printed, Step
 
 _CHARACTERS = 110
-_MOST_CALLS = 20
+_MAX_CALLS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ def _moments(recording: Recording, kept: Sequence[tuple[int, Step, Sequence[Prin
             arguments = json.dumps(call.arguments, ensure_ascii=False)
             made[call.id] = in_flight[call.id] = (call.line, one_line(f"{call.function} {arguments}", _CHARACTERS))
         text = paragraph("".join(piece.text for piece in printed), 4_000)
-        shown = list(islice(in_flight.values(), _MOST_CALLS))
-        more = [f"and {counted(len(in_flight) - _MOST_CALLS, 'more call')}"] if len(in_flight) > _MOST_CALLS else []
+        shown = list(islice(in_flight.values(), _MAX_CALLS))
+        more = [f"and {counted(len(in_flight) - _MAX_CALLS, 'more call')}"] if len(in_flight) > _MAX_CALLS else []
         moments.append(
             Moment(
                 number,

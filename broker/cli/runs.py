@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sandbox import Isolation
 
 _ARGUMENT_CHARACTERS = 100
-_MOST_CALLS = 10
+_MAX_CALLS = 10
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ async def _ask_again(call: UnknownCall) -> bool:
 def _waiting(recording: Recording) -> list[str]:
     """Return what an open run waits for, as sentences."""
     open_calls = [story for story in recording.calls.values() if not story.is_over]
-    said = [f"{_name(recording, story)}: {_state(story)}" for story in open_calls[:_MOST_CALLS]]
+    said = [f"{_name(recording, story)}: {_state(story)}" for story in open_calls[:_MAX_CALLS]]
     more = len(open_calls) - len(said)
     return said + ([f"and {counted(more, 'more call')}"] if more else [])
 

@@ -12,7 +12,7 @@ from sandbox.perform import MAX_SCRIPT_CHARACTERS, check_script
 STDIN = "-"
 
 _SHORTER = "Leave data out of it: a tool can read them from a file."
-_MOST_BYTES = 4 * MAX_SCRIPT_CHARACTERS
+_MAX_BYTES = 4 * MAX_SCRIPT_CHARACTERS
 """Of UTF-8. A file is read no further: its name may be that of a device without end."""
 
 
@@ -23,7 +23,7 @@ def read_script(script: str) -> str:
         Problem: It cannot be read, is not UTF-8, or is too long.
     """
     try:
-        most = _MOST_BYTES + 1
+        most = _MAX_BYTES + 1
         source = sys.stdin.buffer.read(most) if script == STDIN else read_named(Path(script), most)
     except IsADirectoryError:
         raise Problem(f"{Path(script)} is a directory", "Name the script in it.") from None
@@ -31,7 +31,7 @@ def read_script(script: str) -> str:
         raise Problem(
             f"cannot read the script {script}: {error.strerror}", "Name a Python file, or - for stdin."
         ) from None
-    if len(source) > _MOST_BYTES:
+    if len(source) > _MAX_BYTES:
         raise Problem(f"{script}: the script has more than {MAX_SCRIPT_CHARACTERS} characters", _SHORTER)
     try:
         text = source.decode("utf-8-sig")

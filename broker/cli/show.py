@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from broker.recordings.showing.picture import Picture, Span
 
 STYLES = {"ok": "green", "failed": "red", "refused": "yellow", "waiting": "yellow", "unknown": "red"}
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Calls that have a row each; of more there is one row for as many as do not overlap."""
 
-MOST_LINES = 500
+MAX_LINES = 500
 """Of a script; of a longer one those around calls are shown."""
 
 _NAME_CHARACTERS = 34
@@ -111,10 +111,10 @@ def _bars(picture: Picture) -> list[Text]:
     of_names = _width_of_names(picture)
     width = max(_LEAST_WIDTH, results().width - of_names - _BESIDE_WIDTH)
     scale = width / max(picture.seconds, 1e-9)
-    if len(picture.spans) > MOST_ROWS:
+    if len(picture.spans) > MAX_ROWS:
         lanes = picture.lanes()
-        rows = [_lane(lane, scale, width, of_names) for lane in lanes[:MOST_ROWS]]
-        more = [Text(f"and {len(lanes) - MOST_ROWS} more rows", "dim")] if len(lanes) > MOST_ROWS else []
+        rows = [_lane(lane, scale, width, of_names) for lane in lanes[:MAX_ROWS]]
+        more = [Text(f"and {len(lanes) - MAX_ROWS} more rows", "dim")] if len(lanes) > MAX_ROWS else []
     else:
         rows, more = [_row(span, scale, width, of_names) for span in picture.spans], []
     ruler = Text(f"{'':{of_names + 6}}0{spelled_seconds(picture.seconds):>{width - 1}}", "dim")
@@ -123,7 +123,7 @@ def _bars(picture: Picture) -> list[Text]:
 
 def _width_of_names(picture: Picture) -> int:
     """Return what the names need, if that leaves room for the bars."""
-    if len(picture.spans) > MOST_ROWS:
+    if len(picture.spans) > MAX_ROWS:
         return 10  # a row is of many calls, and says how many
     room = results().width - _BESIDE_WIDTH - _LEAST_WIDTH
     return max(_LEAST_NAME, min(room, _NAME_CHARACTERS, max(len(span.function) + 1 for span in picture.spans)))
@@ -179,7 +179,7 @@ def _bar_style(char: str, span: Span) -> str:
 def _script(recording: Recording, picture: Picture) -> list[Text]:
     costs = picture.by_line()
     lines = []
-    for number, line in excerpt(recording.script_lines, costs, MOST_LINES):
+    for number, line in excerpt(recording.script_lines, costs, MAX_LINES):
         if line is None:
             lines.append(Text(f"{'':{_COST_WIDTH}} {'⋮':>4}  {counted(number, 'line')}", "dim"))
             continue

@@ -16,11 +16,11 @@ from broker.errors import ConfigError
 from broker.named_file import read_named
 from sandbox.json_bounds import is_within_depth
 
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 TOO_DEEP = "is nested too deep"
 TOO_LONG = "has a number that is too long"  # Python reads 4,300 digits
 
-_MOST_LEVELS = 100
+_MAX_LEVELS = 100
 _CONFIG = '{"mcpServers": {…}}'
 
 
@@ -32,9 +32,9 @@ def read_text(path: Path) -> str:
     """
     source = str(path)
     try:
-        data = read_named(path, MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ConfigError(source, [f"has more than the {MOST_BYTES:,} bytes that are allowed"])
+        data = read_named(path, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ConfigError(source, [f"has more than the {MAX_BYTES:,} bytes that are allowed"])
         return data.decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(source, [missing(path)]) from None
@@ -67,7 +67,7 @@ def decoded(text: str, source: str, example: str = _CONFIG) -> dict[str, Any]:
         raise ConfigError(source, [TOO_LONG]) from None
     except _DuplicateKeyError as error:
         raise ConfigError(source, [f"the key {error.args[0]!r} is given twice in one object"]) from None
-    if not is_within_depth(text, _MOST_LEVELS):
+    if not is_within_depth(text, _MAX_LEVELS):
         raise ConfigError(source, [TOO_DEEP])
     if not isinstance(document, dict):
         raise ConfigError(source, [wanted])

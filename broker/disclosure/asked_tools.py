@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from broker.calls.host_paths import HostPaths
 from broker.texts import description_texts
 from broker.texts.call_texts import of_a_server
-from broker.tools.near_names import MOST_NAMES
+from broker.tools.near_names import MAX_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from broker.upstreams.upstream import Upstream
 
 
-MOST_OF_A_SERVER = 20
+MAX_OF_A_SERVER = 20
 """How many tools are described where their server is named: as many as a search at detail `full` describes."""
 
 
@@ -58,12 +58,12 @@ def asked_tools(
             asked.entries[meant.qualified_name] = meant
         elif server := _server_alone(name, catalog, upstreams):
             tools = catalog.of_server(server)
-            if not exactly and 0 < len(tools) <= MOST_OF_A_SERVER:
+            if not exactly and 0 < len(tools) <= MAX_OF_A_SERVER:
                 asked.entries.update({entry.qualified_name: entry for entry in tools})
             else:
                 asked.unavailable[name] = of_a_server(server)
         else:
-            asked.unknown[name] = catalog.suggest(name) if len(asked.unknown) < MOST_NAMES else ()
+            asked.unknown[name] = catalog.suggest(name) if len(asked.unknown) < MAX_NAMES else ()
     return asked
 
 

@@ -5,7 +5,7 @@ Above: disclosure.py, tool_shelf.py. Below: nothing. Pure: whoever takes a fetch
 
 from __future__ import annotations
 
-MOST_CALLERS = 1_000
+MAX_CALLERS = 1_000
 """How many callers have a rate of their own at a time; those beyond share one."""
 
 _THE_OTHERS = ""
@@ -56,8 +56,8 @@ class FetchRates:
         Rates that are full again are forgotten when there are too many. Where that makes no room, a new caller takes
         from what those without a name share: that is less than its own, and never more.
         """
-        if caller not in self._rates and len(self._rates) >= MOST_CALLERS:
+        if caller not in self._rates and len(self._rates) >= MAX_CALLERS:
             self._rates = {name: rate for name, rate in self._rates.items() if not rate.is_full(now)}
-            if len(self._rates) >= MOST_CALLERS:
+            if len(self._rates) >= MAX_CALLERS:
                 caller = _THE_OTHERS
         return self._rates.setdefault(caller, FetchRate(self._per_minute)).take(now)

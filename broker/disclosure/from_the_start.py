@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from broker.tools.catalog import Catalog, CatalogEntry
 
-MOST_TOOLS = 100_000
+MAX_TOOLS = 100_000
 """How many tools one session is described so: a server may list others again and again."""
 
 
@@ -29,7 +29,7 @@ class FromTheStart:
     """Describes all tools to the sessions of a broker while they fit."""
 
     def __init__(
-        self, catalog: Catalog, fits: Callable[[Sequence[CatalogEntry]], bool], *, most_tools: int = MOST_TOOLS
+        self, catalog: Catalog, fits: Callable[[Sequence[CatalogEntry]], bool], *, most_tools: int = MAX_TOOLS
     ) -> None:
         """Watch a catalog; `fits` tells whether the definitions of some tools fit, and is asked once for a change."""
         self._most_tools = most_tools

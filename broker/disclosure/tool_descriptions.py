@@ -33,7 +33,7 @@ MISSING_SELECTION = "MISSING_TOOL_SELECTION"
 DESCRIPTION_REQUIRED = "TOOL_DESCRIPTION_REQUIRED"
 TOO_MANY_FETCHES = "TOO_MANY_FETCHES"
 
-MOST_TOOLS = 100
+MAX_TOOLS = 100
 """How many tools one read may ask for; the others are answered with an error."""
 
 AVAILABLE = 50
@@ -71,7 +71,7 @@ def selection_of(uri: str) -> Selection | None:
     """
     if len(uri) > _URI_CHARACTERS:
         if uri.startswith(RESOURCE_URI):
-            raise ValueError(description_texts.too_long_uri(_URI_CHARACTERS, MOST_TOOLS))
+            raise ValueError(description_texts.too_long_uri(_URI_CHARACTERS, MAX_TOOLS))
         return None
     try:
         parts = urlsplit(uri)
@@ -99,11 +99,11 @@ def uri_of(tools: Sequence[str], session: str | None = None, *, resource_uri: st
 def in_one_read(tools: Sequence[str]) -> Sequence[str]:
     """Return the first of some tools, as many as one read may ask for; one at least."""
     left = _URI_CHARACTERS - _AROUND_NAMES_CHARACTERS
-    for place, name in enumerate(tools[:MOST_TOOLS]):
+    for place, name in enumerate(tools[:MAX_TOOLS]):
         left -= len(quote(name, safe="")) + 1
         if left < 0:
             return tools[: max(place, 1)]
-    return tools[:MOST_TOOLS]
+    return tools[:MAX_TOOLS]
 
 
 def resource(workflow: str) -> dict[str, Any]:

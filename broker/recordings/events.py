@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from broker.recordings.parts import (
-    MOST,
+    MAX_INTEGER,
     CallAnswer,
     CallId,
     Digest,
@@ -88,7 +88,7 @@ class Stepped(_Event):
     """
 
     event: Literal["stepped"] = "stepped"
-    number: int = Field(ge=0, le=MOST)
+    number: int = Field(ge=0, le=MAX_INTEGER)
     now_ns: Nanoseconds
     completions: tuple[CallId, ...] = ()
     calls: tuple[RecordedCall, ...] = ()
@@ -119,7 +119,7 @@ class Revoked(_Event):
     """A grant was taken back: its number."""
 
     event: Literal["revoked"] = "revoked"
-    grant: int = Field(ge=0, le=MOST)
+    grant: int = Field(ge=0, le=MAX_INTEGER)
 
 
 class Denied(_Event):
@@ -144,7 +144,7 @@ class Sent(_Event):
     tool: str
     digest: str
     by: str
-    grant: int | None = Field(default=None, ge=0, le=MOST)
+    grant: int | None = Field(default=None, ge=0, le=MAX_INTEGER)
 
 
 class Kept(_Event):

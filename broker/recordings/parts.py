@@ -15,9 +15,9 @@ from broker.errors import RecordingError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST = 2**63 - 1
-Nanoseconds = Annotated[int, Field(ge=0, le=MOST)]
-CallId = Annotated[int, Field(ge=1, le=MOST)]
+MAX_INTEGER = 2**63 - 1
+Nanoseconds = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+CallId = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -120,7 +120,7 @@ class RecordedCall(Part):
 
     id: CallId
     function: str
-    line: int = Field(ge=0, le=MOST)
+    line: int = Field(ge=0, le=MAX_INTEGER)
     arguments: Stored
 
 

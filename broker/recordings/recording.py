@@ -16,7 +16,7 @@ from broker.recordings.writing import outcome_of, state_of
 from codegen.checking.script_text import lines_of
 from codegen.plain_text import one_line
 from sandbox import Limits
-from sandbox.limits import MIB, MOST_DEPTH
+from sandbox.limits import MAX_DEPTH, MIB
 from sandbox.perform import check_script
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from broker.recordings.parts import RecordedDenial, RecordedGrant, RecordedText, Stored
     from sandbox import Outcome
 
-MOST_USED = Limits(
+MAX_USED = Limits(
     wall_seconds=86_400,
     cpu_seconds=600,
     memory_bytes=1024 * MIB,
@@ -37,14 +37,14 @@ MOST_USED = Limits(
     calls_in_flight=1_000,
     argument_bytes=64 * MIB,
     completion_bytes=64 * MIB,
-    depth=MOST_DEPTH,
+    depth=MAX_DEPTH,
     steps=1_000_000,
 )
 """The most that the script of an imported recording may use here, whatever limits the recording names."""
 
 _FAULT_CHARACTERS = 200
 
-MOST_PRINTED = 4 * MOST_USED.output_bytes
+MAX_PRINTED = 4 * MAX_USED.output_bytes
 """Characters that all steps together may have printed; a control character is written as several."""
 
 
@@ -178,17 +178,17 @@ class Recording:
                 text.
         """
         texts = []
-        room = MOST_PRINTED
+        room = MAX_PRINTED
         for piece in printed:
             texts.append(str(self.load(piece.text)))
             room -= len(texts[-1])
             if room < 0:
-                raise RecordingError(f"it has printed more than the {MOST_PRINTED:,} characters that are allowed")
+                raise RecordingError(f"it has printed more than the {MAX_PRINTED:,} characters that are allowed")
         return "".join(texts)
 
     @property
     def limits(self) -> Limits:
-        """The limits of the run; those of an imported recording are cut to `MOST_USED`.
+        """The limits of the run; those of an imported recording are cut to `MAX_USED`.
 
         Raises:
             RecordingError: They are not limits of ours.
@@ -202,7 +202,7 @@ class Recording:
             raise RecordingError(f"its limits are not ours: {one_line(str(error), _FAULT_CHARACTERS)}") from None
         if not self.is_imported:
             return said
-        return Limits(**{name: min(value, getattr(MOST_USED, name)) for name, value in asdict(said).items()})
+        return Limits(**{name: min(value, getattr(MAX_USED, name)) for name, value in asdict(said).items()})
 
     @property
     def has_content(self) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from broker.recordings.redaction import Redaction
     from sandbox import Outcome, PastStep, Printed, Step
 
-_MOST = 1e300
+_MAX = 1e300
 INLINE_CHARACTERS = 2_048
 """JSON texts that are longer are kept by digest."""
 
@@ -132,7 +132,7 @@ def outcome_of(written: dict[str, Any]) -> Outcome:
             return Completed(value)
         case {"raised": {"type": str(kind), "message": str(message), "traceback": str(traceback)}}:
             return Raised(kind, message, traceback)
-        case {"stopped": {"limit": str(limit), "amount": int() | float() as amount}} if abs(amount) < _MOST:
+        case {"stopped": {"limit": str(limit), "amount": int() | float() as amount}} if abs(amount) < _MAX:
             return Stopped(limit, amount)
         case {"parked": [*calls]} if all(isinstance(call, int) for call in calls):
             return Parked(tuple(calls))

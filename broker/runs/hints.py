@@ -160,9 +160,9 @@ _AT_A_LINE = (
     ),
 )
 """In the end of a traceback, with the lines of the script."""
-_MOST_READ = 1_000
+_MAX_READ = 1_000
 """Characters of an error: a script may write more of it, and some patterns take the cube of their number."""
-_MOST_SCRIPT = 100_000
+_MAX_SCRIPT = 100_000
 """Characters of a script in which names are looked for that it gives values: this is done on the event loop."""
 _OF_CLIENTS = STAND_INS | {"call", "client", "invoke", "mcp", "mcp_client", "session", "tools"}
 _BESIDE = frozenset({"execute_code", "get_tool_details", "search_tools"})
@@ -215,7 +215,7 @@ def is_of_another_language(script: str, line: int) -> bool:
 def call_in_json(script: str, catalog: Catalog) -> Diagnostic | None:
     """Return that a script is no more than a tool call, or a list of them, as models send it elsewhere; None if not."""
     text = script.strip()
-    if text[:1] + text[-1:] not in {"{}", "[]"} or len(text) > _MOST_SCRIPT:
+    if text[:1] + text[-1:] not in {"{}", "[]"} or len(text) > _MAX_SCRIPT:
         return None
     try:
         decoded = json.loads(text)
@@ -262,8 +262,8 @@ def _hint(raised: Raised, script: str, catalog: Catalog, *, has_called: bool) ->
     if hint := _missing_hint(raised, script, catalog):
         return hint
     is_group = raised.type.endswith("ExceptionGroup")
-    text = (raised.traceback if is_group else f"{raised.type}: {raised.message}")[:_MOST_READ]
-    if hint := text_for(text, _ANYWHERE) or text_for(raised.traceback[-_MOST_READ:], _AT_A_LINE):
+    text = (raised.traceback if is_group else f"{raised.type}: {raised.message}")[:_MAX_READ]
+    if hint := text_for(text, _ANYWHERE) or text_for(raised.traceback[-_MAX_READ:], _AT_A_LINE):
         return _how_to_call("tools", raised.traceback, catalog) if hint == hint_texts.HOW_TO_CALL else hint
     return text_for(text, _RESULT_TAKEN_WRONG) if has_called else ""
 
@@ -292,7 +292,7 @@ def _lines_that_give(script: str) -> dict[str, int]:
     """Return the names to which the beginning of a script gives values, each with the first line that does."""
     lines: dict[str, int] = {}
     line, place = 1, 0
-    for given in _GIVES.finditer(script, 0, _MOST_SCRIPT):
+    for given in _GIVES.finditer(script, 0, _MAX_SCRIPT):
         line, place = line + script.count("\n", place, given.end()), given.end()
         for name in _NAME.findall(given[1] or given[2]):
             lines.setdefault(name, line)
@@ -305,7 +305,7 @@ def _missing_hint(raised: Raised, script: str, catalog: Catalog) -> str:
         return _missing_in_module(named[1], named[2], catalog)
     if named := _NO_SERVER.match(raised.message):
         return _tool_hint(named[1], script, catalog)
-    named = _NO_ATTRIBUTE.search(raised.message[:_MOST_READ]) if raised.type == "AttributeError" else None
+    named = _NO_ATTRIBUTE.search(raised.message[:_MAX_READ]) if raised.type == "AttributeError" else None
     return _another_value(named[1], script, catalog) if named is not None else ""
 
 

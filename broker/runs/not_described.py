@@ -22,7 +22,7 @@ _MISTAKES_CHARACTERS = 580
 """For the reason and the mistakes together, so that a message stays under 800 with what stands around them."""
 
 _LEAST_CHARACTERS = 130
-_MOST_PROBLEMS = 3
+_MAX_PROBLEMS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class NotDescribed:
 
     def outcome_for_now(self, problems: Iterable[str]) -> Raised:
         """Return the outcome for a caller who could not be given any of the descriptions, and why."""
-        return self._raised(" ".join(f"{problem}." for problem in islice(dict.fromkeys(problems), _MOST_PROBLEMS)))
+        return self._raised(" ".join(f"{problem}." for problem in islice(dict.fromkeys(problems), _MAX_PROBLEMS)))
 
     def outcome_with_stubs(self, described: Sequence[str], mistakes: Sequence[Diagnostic]) -> Raised:
         """Return the outcome for a caller who gets the descriptions of those `described` with it.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Work: TypeAlias = Callable[[Watching], Awaitable[ExecutionResult]]
 
-MOST_KEPT = 1_000
+MAX_KEPT = 1_000
 """Runs that are parked, or have ended and were not asked for again; the oldest that have ended are forgotten."""
 
 
@@ -163,7 +163,7 @@ class Parking:
 
     def _keep(self, live: _Live) -> None:
         self._kept[live.run] = live
-        for run, kept in list(self._kept.items())[: max(0, len(self._kept) - MOST_KEPT)]:
+        for run, kept in list(self._kept.items())[: max(0, len(self._kept) - MAX_KEPT)]:
             if kept.result is not None or kept.error is not None:
                 del self._kept[run]
 

@@ -15,7 +15,7 @@ from sandbox import Reference
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-MOST_CHARACTERS = 10_000
+MAX_CHARACTERS = 10_000
 """A longer script is read in a guest, which takes hardly longer then."""
 
 _IMPORT = re.compile(r"(?m)^[ \t]*from tools import (\w+(?:, ?\w+)*)[ \t]*$")
@@ -34,7 +34,7 @@ def plain_references(
         namespaces: The names of servers in scripts.
         is_described: Tells whether a namespace has a described tool of this name.
     """
-    if len(text) > MOST_CHARACTERS or "\\\n" in text:
+    if len(text) > MAX_CHARACTERS or "\\\n" in text:
         return None
     imported: dict[str, int] = {}
     for line in _IMPORT.finditer(text):

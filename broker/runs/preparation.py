@@ -42,7 +42,7 @@ _WITH_ATTRIBUTE = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\.")
 _IN_TRACEBACK = 'File "{}"'
 _CALLED = re.compile(r"(?<![\w.])([^\W\d]\w*)\s*\(")
 _IMPORTED = re.compile(r"(?m)^[ \t]*(?:from|import)[ \t]+([^\W\d]\w*)")
-_MOST_NAMED = 1_000
+_MAX_NAMED = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ class Preparation:
         text = with_ascii_names(script)
         named = dict.fromkeys([*_IMPORTED.findall(text), *_CALLED.findall(text)])
         known = STAND_INS.union(self.catalog.namespaces.values()).intersection([*named, *_WITH_ATTRIBUTE.findall(text)])
-        return known.union(self.disclosure.names_of_tools(islice(named, _MOST_NAMED))) - OF_EVERY_SCRIPT
+        return known.union(self.disclosure.names_of_tools(islice(named, _MAX_NAMED))) - OF_EVERY_SCRIPT
 
     def _change_of(self, entry: CatalogEntry) -> str:
         text = self.disclosure.changed(entry)

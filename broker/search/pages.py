@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 DEFAULT_LIMIT = 20
-MOST = 200
+MAX_LIMIT = 200
 _NAME_CHARACTERS = 200
 _SUMMARY_CHARACTERS = 200
 
@@ -149,8 +149,8 @@ class SearchRequest:
         Raises:
             SearchError: The limit or the cursor cannot be used.
         """
-        if type(self.limit) is not int or not 1 <= self.limit <= MOST:  # a model's JSON: True and 2.5 may come
-            raise SearchError(search_texts.no_limit(self.limit, MOST))
+        if type(self.limit) is not int or not 1 <= self.limit <= MAX_LIMIT:  # a model's JSON: True and 2.5 may come
+            raise SearchError(search_texts.no_limit(self.limit, MAX_LIMIT))
         return 0 if self.cursor is None else offset_of(self.cursor, self.fingerprint())
 
     @property

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BATCH = 64
 _EMBEDDED_CHARACTERS = 1_000
 _NUMBER_BYTES = 4
-_MOST_SQUARED = 1.01
+_MAX_SQUARED = 1.01
 _FUSION_CONSTANT = 10.0
 MEANING_WEIGHT = 0.5
 """What the ranking of a small model counts against that by words, found on half of the benchmark's queries."""
@@ -144,7 +144,7 @@ class VectorIndex:
             return None
         row = self._numpy.frombuffer(kept, dtype="<f4")
         with self._numpy.errstate(all="ignore"):
-            return row if row @ row <= _MOST_SQUARED else None  # not so of what is not finite
+            return row if row @ row <= _MAX_SQUARED else None  # not so of what is not finite
 
     async def _embedded(self, texts: list[str]) -> Any:
         try:

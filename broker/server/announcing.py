@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 1.0
 SEND_SECONDS = 5.0
 """How long a client may take to read an announcement before it misses that one."""
-_MOST_CONNECTIONS = 1_000
+_MAX_CONNECTIONS = 1_000
 
 
 class Announcer:
@@ -64,7 +64,7 @@ class Announcer:
         name = connection_of(ctx)
         self._older.pop(name, None)
         self._older[name] = ctx.session
-        if len(self._older) > _MOST_CONNECTIONS:
+        if len(self._older) > _MAX_CONNECTIONS:
             del self._older[next(iter(self._older))]
 
     async def run(self) -> None:

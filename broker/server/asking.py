@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Answering: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
 
-MOST_KEPT = 1_000
+MAX_KEPT = 1_000
 """Runs that wait for a client to come back; of whoever has the most the oldest is dropped, which refuses its calls."""
 
 KEPT_SECONDS = 3_600.0
@@ -140,7 +140,7 @@ class Asking:
         kept.used_at = anyio.current_time()
         self._kept[kept.state] = kept
         self._forget()
-        if len(self._kept) > MOST_KEPT and (leaving := gives_way(self._kept, kept.principal)) is not None:
+        if len(self._kept) > MAX_KEPT and (leaving := gives_way(self._kept, kept.principal)) is not None:
             self._kept.pop(leaving).scope.cancel()
         state = f"{kept.state}.{asked.question}"
         return t.InputRequiredResult(input_requests={asked.key: asked.request}, request_state=state)

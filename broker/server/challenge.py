@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
 _UNAUTHORIZED = 401
-_MOST_CHARACTERS = 300
+_MAX_CHARACTERS = 300
 _NOT_SAYABLE = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")
 """What a description may not hold (RFC 6750, section 3)."""
 
@@ -30,7 +30,7 @@ _WHY: ContextVar[str] = ContextVar("_WHY", default="")
 
 def say_why(reason: str) -> None:
     """Have the challenge to the present request, which has a task of its own, give a reason."""
-    _WHY.set(_NOT_SAYABLE.sub("?", reason)[:_MOST_CHARACTERS])
+    _WHY.set(_NOT_SAYABLE.sub("?", reason)[:_MAX_CHARACTERS])
 
 
 def challenge_with_reasons(app: Starlette) -> None:

@@ -14,7 +14,7 @@ import mcp.types as t
 
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.forms import FormReply
-from broker.authorization.grants import MOST_CALLS
+from broker.authorization.grants import MAX_CALLS
 from broker.authorization.predicates import Predicate
 from broker.authorization.shown import shown_name
 from broker.errors import PatternError
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     Show: TypeAlias = Callable[[t.ElicitRequestParams, str, str], Awaitable[t.ElicitResult]]
 
-MOST_FIELDS = 10
+MAX_FIELDS = 10
 """More tools than this are answered with one choice for all."""
 
-MOST_DETAILED = 3
+MAX_DETAILED = 3
 """So many tools have fields for a number of calls and for tests of one's own beside the choice."""
 
 _TRIES = 3
@@ -97,12 +97,12 @@ def form_of(question: Question, *, with_texts: bool) -> tuple[str, dict[str, Any
     """Return the message and the schema of the form that asks a question: a choice for each tool, texts about it."""
     groups = question.groups
     fields: dict[str, dict[str, Any]] = {}
-    if len(groups) > MOST_FIELDS:
+    if len(groups) > MAX_FIELDS:
         fields["all"] = _choice("All of these tools")
-    for number, group in enumerate(groups if len(groups) <= MOST_FIELDS else (), 1):
+    for number, group in enumerate(groups if len(groups) <= MAX_FIELDS else (), 1):
         title = shown_name(group.name, _TITLE_CHARACTERS)
         fields[f"tool_{number}"] = _choice(title)
-        if with_texts and len(groups) <= MOST_DETAILED:
+        if with_texts and len(groups) <= MAX_DETAILED:
             fields |= _details(number, title, group)
     required = [name for name, field in fields.items() if "enum" in field]
     if with_texts:
@@ -154,7 +154,7 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
         return Choice.model_validate(choice)
 
     count = len(question.groups)
-    if count > MOST_FIELDS:
+    if count > MAX_FIELDS:
         return answers_of(question, [chosen("all", None)])
     return answers_of(question, [chosen(f"tool_{number + 1}", number) for number in range(count)])
 
@@ -168,7 +168,7 @@ def _count(value: Any) -> int | Literal[False] | None:
         value = int(value)
     if value is None or value == "":
         return None
-    return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_CALLS else False
+    return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_CALLS else False
 
 
 def _tests(text: str) -> dict[str, Any]:

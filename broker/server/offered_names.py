@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from broker.tools.catalog import Catalog, CatalogEntry
 
-_MOST = 64
-_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{_MOST}}}")
+_MAX = 64
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{_MAX}}}")
 """Names as the interfaces of models want them."""
 
 _DIGITS = 10
@@ -127,7 +127,7 @@ def _with_digest(entry: CatalogEntry, digits: int) -> str:
     digest = hashlib.sha256(whole).hexdigest()[:digits]
     server, tool = _server_part(entry.spec.server), _spelled(entry.spec.name)
     said = "__".join(part for part in (server, tool) if part) or "tool"
-    return f"{said[: _MOST - 1 - digits]}-{digest}"
+    return f"{said[: _MAX - 1 - digits]}-{digest}"
 
 
 def _server_part(server: str) -> str:
@@ -141,5 +141,5 @@ def _begins(name: str, server_part: str) -> bool:
 
 def _spelled(name: str) -> str:
     """Return what can be written of a name in the letters of ASCII: letters without their accents, _ for the rest."""
-    plain = unicodedata.normalize("NFKD", name[: 4 * _MOST])
+    plain = unicodedata.normalize("NFKD", name[: 4 * _MAX])
     return _NOT_ALLOWED.sub("_", "".join(letter for letter in plain if not unicodedata.combining(letter))).strip("_")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.calls.json_schema import TOO_LARGE, first_fault
 from broker.disclosure.tool_descriptions import (
-    MOST_TOOLS,
+    MAX_TOOLS,
     SCRIPTS_WORKFLOW,
     SYSTEM_PROMPT,
     WORKFLOW,
@@ -119,7 +119,7 @@ class ToolsMode:
         available = [offered.get(tool.qualified_name, tool.qualified_name) for tool in self._broker.catalog.tools]
         if not wanted:
             return missing_selection(available)
-        asked = wanted[:MOST_TOOLS]
+        asked = wanted[:MAX_TOOLS]
         own = {name: self._head[name] for name in asked if name in self._head}
         meant = {name: self._names.qualified(name) for name in asked if name not in own}
         details = await session.get_tool_details(
@@ -144,11 +144,11 @@ class ToolsMode:
                     is_ambiguous=qualified in details.ambiguous,
                     is_withdrawn=qualified in details.withdrawn,
                 )
-        return document | {name: {"error": tool_texts.READ_NEXT} for name in wanted[MOST_TOOLS:]}
+        return document | {name: {"error": tool_texts.READ_NEXT} for name in wanted[MAX_TOOLS:]}
 
     async def _wake(self, names: Sequence[str]) -> None:
         """Connect the lazy servers whose tools names may be, if no tool of theirs is known: it tells what is meant."""
-        unknown = [name for name in names[:MOST_TOOLS] if name not in self._head and self._names.entry(name) is None]
+        unknown = [name for name in names[:MAX_TOOLS] if name not in self._head and self._names.entry(name) is None]
         servers = {server for name in unknown for server in self._names.servers_behind(name)}
         unseen = {server for server in servers if not self._broker.catalog.of_server(server)}
         await self._broker.need_servers(unseen & self._broker.serving.lazy_servers, SETTLE_SECONDS)

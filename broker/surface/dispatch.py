@@ -18,7 +18,7 @@ from broker.runs.envelope import ExecutionError, ExecutionResult
 from broker.runs.script_check import stops
 from broker.runs.watching import Watching
 from broker.search import Detail, Filters, Mode, SearchRequest
-from broker.search.pages import MOST
+from broker.search.pages import MAX_LIMIT
 from broker.surface.definitions import DETAILS, EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.outputs import OUTPUT_TOKENS, KeptOutputs
 from broker.surface.replies import Draft, Reply
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 ALL = "*"
 """As the category of a search: all categories are listed, instead of tools."""
 
-_MOST_TOOLS = 100
+_MAX_TOOLS = 100
 _OF_CATEGORIES = frozenset({"category", "cursor", "session"})
 
 
@@ -100,10 +100,10 @@ class Surface:
         return await self._execute(given, watching or Watching())
 
     async def _page(self, given: dict[str, Any]) -> Reply:
-        if given.get("limit", MOST) <= MOST:
+        if given.get("limit", MAX_LIMIT) <= MAX_LIMIT:
             return await self._search(given)
-        reply = await self._search(given | {"limit": MOST})
-        return replace(reply, text=f"{reply.text}\n{tool_texts.shorter_page(given, MOST)}")
+        reply = await self._search(given | {"limit": MAX_LIMIT})
+        return replace(reply, text=f"{reply.text}\n{tool_texts.shorter_page(given, MAX_LIMIT)}")
 
     async def _search(self, given: dict[str, Any]) -> Reply:
         try:
@@ -174,8 +174,8 @@ class Surface:
         if not names:
             return Reply(tool_texts.wrong_arguments(DETAILS, tool_texts.NO_NAMES), is_error=True)
         asked = list(dict.fromkeys(names))
-        details = await self.session.get_tool_details(asked[:_MOST_TOOLS], within_a_page=True)
-        left = [*details.left, *asked[_MOST_TOOLS:]]
+        details = await self.session.get_tool_details(asked[:_MAX_TOOLS], within_a_page=True)
+        left = [*details.left, *asked[_MAX_TOOLS:]]
         parts = [_stubs(details), *([tool_texts.next_fetch(left)] if left and not details.retry_after_seconds else [])]
         return self._reply("\n\n".join(filter(None, parts)), is_error=not details.described)
 
@@ -218,7 +218,7 @@ class Surface:
         As many as a page of stubs holds; the others are named. What the script does not fit in them is said at once.
         """
         try:
-            _, details = await self.session.describe_a_page(lacking.names[:_MOST_TOOLS])
+            _, details = await self.session.describe_a_page(lacking.names[:_MAX_TOOLS])
         except UnknownToolError:  # its server has just withdrawn it
             return await self._ran(result)
         if not details.described:

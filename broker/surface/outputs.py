@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 OUTPUT_TOKENS = 6_000
 """How many tokens a reply to a script has at most, and a page of kept output."""
 
-MOST_CHARACTERS = 64 * 1024 * 1024
-MOST_RUNS = 1_000
+MAX_CHARACTERS = 64 * 1024 * 1024
+MAX_RUNS = 1_000
 
 _URI_CHARACTERS = 500
 _PREFIX = "/runs/"
@@ -58,8 +58,8 @@ class KeptOutputs:
     def __init__(
         self,
         *,
-        most_characters: int = MOST_CHARACTERS,
-        most_runs: int = MOST_RUNS,
+        most_characters: int = MAX_CHARACTERS,
+        most_runs: int = MAX_RUNS,
         counter: TokenCounter | None = None,
     ) -> None:
         """Start empty. Pages are counted with `counter`; if None, with the installed tokenizer, or an estimate."""

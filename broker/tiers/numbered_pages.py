@@ -24,7 +24,7 @@ _NO_CALLS = ToolStatistics()
 _LONGEST = ToolStatistics(calls=1, successes=1, milliseconds=999_999_999.9)
 """What is taken for the calls of each tool that was called: a page that grew or shrank would move all that follow."""
 
-_MOST_COSTS = 20_000
+_MAX_COSTS = 20_000
 
 
 class NumberedPages:
@@ -73,7 +73,7 @@ class NumberedPages:
         was_called = self._statistics.of(entry.spec.server, entry.spec.name).calls > 0
         key = (entry.qualified_name, entry.spec.digest, entry.is_complete, was_called, counter.name)
         if key not in self._costs:
-            if len(self._costs) >= _MOST_COSTS:
+            if len(self._costs) >= _MAX_COSTS:
                 self._costs.clear()
             self._costs[key] = cost_of(summary_item(entry, _LONGEST if was_called else _NO_CALLS), counter)
         return self._costs[key]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 HOT_TOOLS = 15
 POPULAR_TOOLS = 3
 PAGE_SIZE = 50
-_MOST = {"page": 1_000_000, "page_size": 500}
+_MAX = {"page": 1_000_000, "page_size": 500}
 _NUMBER_CHARACTERS = 40
 _NAME_CHARACTERS = 64
 _ENVELOPE_TOKENS = 100
@@ -273,11 +273,11 @@ def _of(category: str) -> str:
 
 def _check_numbers(page: int, page_size: int) -> None:
     for what, number in (("page", page), ("page_size", page_size)):
-        if type(number) is not int or not 1 <= number <= _MOST[what]:
+        if type(number) is not int or not 1 <= number <= _MAX[what]:
             raise no_number(what, number)
 
 
 def no_number(what: str, given: object) -> SearchError:
     """Return that something is no `page` or `page_size`, and what one is."""
     shown = one_line(repr(given), _NUMBER_CHARACTERS)
-    return SearchError(f"The {what} {shown} cannot be used. Give a whole number from 1 to {_MOST[what]}.")
+    return SearchError(f"The {what} {shown} cannot be used. Give a whole number from 1 to {_MAX[what]}.")

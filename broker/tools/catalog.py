@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from codegen import Stub
 
 _CANDIDATES = 20
-_MOST_WITHDRAWN = 3_000
+_MAX_WITHDRAWN = 3_000
 """Names of tools that are gone; the oldest are forgotten. A server may list others again and again."""
 
 
@@ -187,7 +187,7 @@ class Catalog:
                 self._withdrawn.pop(name, None)
         for gone in before.keys() - now.keys():
             self._withdrawn |= dict.fromkeys(_names(before[gone]))
-        for name in list(self._withdrawn)[: max(0, len(self._withdrawn) - _MOST_WITHDRAWN)]:
+        for name in list(self._withdrawn)[: max(0, len(self._withdrawn) - _MAX_WITHDRAWN)]:
             del self._withdrawn[name]
 
     def complete(self, server: str, specs: Iterable[ToolSpec]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from broker.tools.catalog import CatalogEntry
 
 SUGGESTIONS = 3
-MOST_NAMES = 10
+MAX_NAMES = 10
 """For how many names at a time there are suggestions: each takes a pass over all tools, 15 ms for ten thousand."""
 
 _NAME_CHARACTERS = 100

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-MOST_THREADS = 40
+MAX_THREADS = 40
 """For the functions of a server: those that never return take none of the threads that all else runs in."""
 
 
@@ -70,7 +70,7 @@ class _Threads:
     """
 
     def __init__(self) -> None:
-        self._taken = anyio.CapacityLimiter(MOST_THREADS)
+        self._taken = anyio.CapacityLimiter(MAX_THREADS)
         self._any = anyio.CapacityLimiter(math.inf)
 
     async def run(self, function: Callable[[], Any]) -> Any:

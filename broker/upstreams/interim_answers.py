@@ -10,7 +10,7 @@ from typing import Any
 
 import httpcore2
 
-MOST = 16
+MAX_AT_ONCE = 16
 """How many answers may begin in what is read at once; no JSON and no event has a line that begins as they do."""
 
 _BEGINNING = b"\nHTTP/"
@@ -38,7 +38,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # as httpcore2 has it
         piece = await self._stream.read(max_bytes, timeout)
-        if piece.count(_BEGINNING) > MOST:
+        if piece.count(_BEGINNING) > MAX_AT_ONCE:
             raise httpcore2.ReadError("too many interim answers")
         return piece
 

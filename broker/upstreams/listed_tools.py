@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codegen import ToolSpec
 
 _LEAST_PAUSE_SECONDS = 1.0
-_MOST_PAUSE_SECONDS = 60.0
+_MAX_PAUSE_SECONDS = 60.0
 _PAUSE_FACTOR = 4
 
 
@@ -102,4 +102,4 @@ class ListedTools:
 
 def _pause_after(seconds: float) -> float:
     """Return how long no listing follows one that took so long: to read it may be much of what the broker does."""
-    return min(max(_PAUSE_FACTOR * seconds, _LEAST_PAUSE_SECONDS), _MOST_PAUSE_SECONDS)
+    return min(max(_PAUSE_FACTOR * seconds, _LEAST_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)

@@ -38,11 +38,11 @@ LISTING_BYTES = 64 * 1024 * 1024
 DEFINITION_BYTES = 8 * 1024 * 1024
 """What one definition may take in memory: while it is read, no other task has its turn."""
 
-MOST_LEFT_OUT = 1_000
+MAX_LEFT_OUT = 1_000
 """How many entries may be of no use before the rest of a listing is not looked at."""
 
 _TOOL_BYTES = 64 * 1024
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 _READ = ("title", "description", "inputSchema", "outputSchema")
 
 
@@ -72,8 +72,8 @@ async def list_tools(connection: Connection, server: str, settings: ServerConfig
     cut = await _read_pages(connection, reading)
     connection.repeat_arguments(reading.headers)
     problems = reading.problems if cut else [*reading.mistyped(), *reading.problems]
-    if len(problems) > _MOST_PROBLEMS:
-        problems[_MOST_PROBLEMS:] = [f"and {len(problems) - _MOST_PROBLEMS} more problems of its listing"]
+    if len(problems) > _MAX_PROBLEMS:
+        problems[_MAX_PROBLEMS:] = [f"and {len(problems) - _MAX_PROBLEMS} more problems of its listing"]
     return Listing(tuple(reading.tools.values()), (*problems, cut) if cut else tuple(problems))
 
 
@@ -144,8 +144,8 @@ class _Reading:
             spec = self._usable(entry, name, index)
             if isinstance(spec, str):
                 self.problems.append(f"left out {spec}")
-                if len(self.problems) > MOST_LEFT_OUT:
-                    return f"more than {MOST_LEFT_OUT} entries of its listing are of no use; the listing was cut there"
+                if len(self.problems) > MAX_LEFT_OUT:
+                    return f"more than {MAX_LEFT_OUT} entries of its listing are of no use; the listing was cut there"
             elif cut := self._add(spec):
                 return cut
         return ""

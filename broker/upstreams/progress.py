@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _Words: TypeAlias = "tuple[float, float | None, str | None]"
 
-MOST_WAITING = 20
+MAX_WAITING = 20
 """Words that wait for a listener who is busy."""
 
 END_SECONDS = 1.0
@@ -33,7 +33,7 @@ class Progress:
         """Tell a listener."""
         self._listener = listener
         self._redact = redact
-        self._waiting: deque[_Words] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[_Words] = deque(maxlen=MAX_WAITING)
         self._telling = anyio.Lock()
 
     async def tell(self, progress: float, total: float | None, message: str | None) -> None:

@@ -20,7 +20,7 @@ from mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from broker.disclosure.tool_descriptions import (
     DESCRIPTION_REQUIRED,
-    MOST_TOOLS,
+    MAX_TOOLS,
     RESOURCE_NAME,
     RESOURCE_URI,
     error_code,
@@ -161,7 +161,7 @@ class RemoteDescriptions:
     async def _describes(self, connection: Connection, listed: Sequence[ToolSpec]) -> bool:
         """Tell whether a server that does not list its resources describes one of these tools all the same."""
         try:
-            found = await read_descriptions(connection, listed[:MOST_TOOLS], self._uri)
+            found = await read_descriptions(connection, listed[:MAX_TOOLS], self._uri)
         except (MCPError, RuntimeError, ValueError):
             return False
         if all(found.get(spec.name, spec) is spec for spec in listed):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from broker.authorization.forms import Person
     from broker.upstreams.http_trail import SentCall
 
-MOST_REQUESTS = 10
+MAX_REQUESTS = 10
 """How often a server may ask during one call."""
 STATE_CHARACTERS = 64 * 1024
 """The longest `requestState` that is sent back."""
@@ -83,8 +83,8 @@ class OpenCall:
     async def turn(self) -> AsyncIterator[None]:
         """Wait until the question before is answered; a call has so many questions and no more."""
         self._asked += 1
-        if self._asked > MOST_REQUESTS:
-            raise RefusedError(f"it has asked {MOST_REQUESTS} times during one call")
+        if self._asked > MAX_REQUESTS:
+            raise RefusedError(f"it has asked {MAX_REQUESTS} times during one call")
         self._turn = self._turn or anyio.Lock()
         async with self._turn:
             yield
@@ -173,7 +173,7 @@ class UpstreamRequests:
             if raw.get("resultType") != "input_required":
                 return raw
             requests, state = raw.get("inputRequests"), raw.get("requestState")
-            if not isinstance(requests, dict) or not requests or len(requests) > MOST_REQUESTS:
+            if not isinstance(requests, dict) or not requests or len(requests) > MAX_REQUESTS:
                 raise RefusedError("it asks for nothing that we know")
             if state is not None and not (isinstance(state, str) and len(state) <= STATE_CHARACTERS):
                 raise RefusedError(f"its state is longer than {STATE_CHARACTERS} characters")

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from codegen.stubs.stub import Stub
 
 MAX_DIAGNOSTICS = 20
-_MOST_JUDGED = 2 * MAX_DIAGNOSTICS  # one mistake may be two findings
+_MAX_JUDGED = 2 * MAX_DIAGNOSTICS  # one mistake may be two findings
 LONGEST_SCRIPT = 100_000
-_MOST_FINDINGS = 500
+_MAX_FINDINGS = 500
 """Findings that are looked at, certain or not: a hostile script has thousands."""
-_MOST_READ = 5_000_000
+_MAX_READ = 5_000_000
 """Characters read for all findings together: judging one may read every line of the script."""
 _MESSAGE_LENGTH = 300
 _HINT_LENGTH = 300
@@ -92,7 +92,7 @@ def check(
         unimported=frozenset(unimported),
         results_altered=any(map(alters_results, found)),
     )
-    judged = said_once(list(islice(_mistakes(script, found, known), _MOST_JUDGED)))
+    judged = said_once(list(islice(_mistakes(script, found, known), _MAX_JUDGED)))
     if any(is_unparsed(finding) for finding, _ in judged):
         # Behind such a place, words of prose and of other languages count as names.
         judged = [one for one in judged if one[0].rule != "unresolved-reference"]
@@ -105,7 +105,7 @@ def check(
 def _mistakes(script: str, found: Iterable[Finding], known: Known) -> Iterator[tuple[Finding, Mistake]]:
     """Yield the findings that are mistakes, in the order of the script, within the bounds on what is read."""
     text = ScriptText(script)
-    most = min(_MOST_FINDINGS, _MOST_READ // (len(script) or 1))
+    most = min(_MAX_FINDINGS, _MAX_READ // (len(script) or 1))
     for finding in sorted(found, key=lambda one: (one.line, one.column))[:most]:
         mistake = mistake_in(finding, Place(finding, text), known)
         if mistake is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Found: TypeAlias = "tuple[Finding, ...]"
 
 # A hostile script has thousands of findings, or long ones; those are not kept.
-_MOST_CHARACTERS_KEPT = 10_000
+_MAX_CHARACTERS_KEPT = 10_000
 _CHARACTERS_BESIDE_A_MESSAGE = 100
 
 
@@ -59,7 +59,7 @@ class FindingCache:
             future.set_result(tuple(self._asked(script, package)))
         except BaseException as error:  # noqa: BLE001  # raised again by `future.result`, here and where others wait
             future.set_exception(error)
-        if future.exception() is not None or _size(future.result()) > _MOST_CHARACTERS_KEPT:
+        if future.exception() is not None or _size(future.result()) > _MAX_CHARACTERS_KEPT:
             with self._lock:
                 self._futures.pop(key, None)
 

@@ -26,8 +26,8 @@ _PARAMETER = re.compile(r"[(,]\s*\*{0,2}\w+\s?\Z")
 _LONGEST_PATH = 500
 _LONGEST_NAME = 80
 _LONGEST_UPDATE = 2_000
-_MOST_UPDATES = 50
-_MOST_LOOPS = 3
+_MAX_UPDATES = 50
+_MAX_LOOPS = 3
 
 
 class Place:
@@ -183,7 +183,7 @@ class Place:
         """The 40 characters after the place."""
         return self.script[self.end : self.end + 40]
 
-    def is_of_call(self, text: str, loops: int = _MOST_LOOPS) -> bool:
+    def is_of_call(self, text: str, loops: int = _MAX_LOOPS) -> bool:
         """Tell whether an expression is plainly the result of a call or a part of it, and not the script's own value.
 
         The checker's types for the script's own dictionaries and lists are too narrow: they may hold other kinds.
@@ -218,7 +218,7 @@ def may_exist(key: str, place: Place) -> bool:
 
 def _updates(key: str, quoted: str, script: str) -> bool:
     starts = [found.end() for found in re.finditer(r"\bupdate\(", script)]
-    if len(starts) > _MOST_UPDATES:
+    if len(starts) > _MAX_UPDATES:
         return True
     given = re.compile(rf"{quoted}|\b{re.escape(key)}\s*=")
     return any(given.search(_arguments(script[start : start + _LONGEST_UPDATE])) for start in starts)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from codegen.checking.language_server import Finding
 
 MAX_CHECKERS = max(2, os.cpu_count() or 1)
-_MOST_KEPT = 2
+_MAX_KEPT = 2
 """Processes of some 40 MB that wait for the next script; a check takes two milliseconds."""
-_MOST_CHARACTERS = 2_000_000
+_MAX_CHARACTERS = 2_000_000
 """What a process is given before another takes its place: a hundred megabytes stay in the memory of one by then."""
 _IDLE_SECONDS = 600.0
 """After which a process is not asked again: another of ours may soon take its folder for one that was left behind."""
@@ -132,12 +132,12 @@ class TypeChecker:
             self._working.add(server)
         try:
             found = server.findings(script, package)
-            is_kept = server.characters < _MOST_CHARACTERS and not server.is_late
+            is_kept = server.characters < _MAX_CHARACTERS and not server.is_late
             return found
         finally:
             with self._lock:
                 self._working.remove(server)
-                is_kept = is_kept and self._keeps and len(self._idle) < _MOST_KEPT
+                is_kept = is_kept and self._keeps and len(self._idle) < _MAX_KEPT
                 if is_kept:
                     self._idle.append(server)
             if not is_kept:

@@ -12,7 +12,7 @@ from codegen.schemas.keywords import branches_of, says_something, type_names
 from codegen.tool_spec import canonical_json
 
 # Beyond this many alternatives those of the first side stand.
-_MOST_PAIRS = 32
+_MAX_PAIRS = 32
 
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 def are_too_many(first: dict[str, Any], second: dict[str, Any], keyword: str) -> bool:
     """Tell whether the alternatives of two schemas have more pairs than can be joined."""
     sides = branches_of(first, keyword), branches_of(second, keyword)
-    return len(sides[0]) * len(sides[1]) > _MOST_PAIRS and all(any(map(says_something, side)) for side in sides)
+    return len(sides[0]) * len(sides[1]) > _MAX_PAIRS and all(any(map(says_something, side)) for side in sides)
 
 
 def _join_properties(first: Any, second: Any) -> Any:
@@ -82,7 +82,7 @@ def _join_branches(first: Any, second: Any) -> Any:
         return first
     if not any(map(says_something, first)):
         return second
-    if len(first) * len(second) > _MOST_PAIRS:
+    if len(first) * len(second) > _MAX_PAIRS:
         return first
     return [{"allOf": [left, right]} for left in first for right in second]
 

@@ -12,7 +12,7 @@ from codegen.schemas.keywords import constant_of, properties_of, required_of
 
 MAX_FORMS = 32
 """Of an object with more forms nothing is said: every two of them are compared."""
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def needs_of(forms: list[dict[str, Any]], always: list[str]) -> tuple[Need, ...]
             Need(tuple(other for other in rest if other != key), (key, value))
             for rest, value in zip(rests, values, strict=True)
         ]
-        return tuple(need for need in tagged if need.keys)[:_MOST_SHOWN]
+        return tuple(need for need in tagged if need.keys)[:_MAX_SHOWN]
     sets = list(map(set, rests))
     fewest = [rest for rest, keys in zip(rests, sets, strict=True) if not any(other < keys for other in sets)]
-    return tuple(map(Need, dict.fromkeys(fewest)))[:_MOST_SHOWN] if all(fewest) else ()
+    return tuple(map(Need, dict.fromkeys(fewest)))[:_MAX_SHOWN] if all(fewest) else ()
 
 
 def _tag_of(forms: list[dict[str, Any]]) -> tuple[str, list[str | int]] | None:

@@ -12,7 +12,7 @@ _SCHEMA_MAPS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 _NOT_SCHEMAS = frozenset({"enum", "const", "default", "examples", "example"})
-_MOST_NAMED = 1_000
+_MAX_NAMED = 1_000
 """How many names are indexed: each `$id`, joined with the one around it, and anchors."""
 _LONGEST_NAME = 500
 """Characters of a name that count, because every name inside it is joined with them."""
@@ -67,13 +67,13 @@ class References:
             schema, base = stack.pop()
             if not isinstance(schema, dict):
                 continue
-            identifier = schema.get("$id") if len(named) < _MOST_NAMED else None
+            identifier = schema.get("$id") if len(named) < _MAX_NAMED else None
             if isinstance(identifier, str) and not identifier.startswith("#") and "$ref" not in schema:
                 base = _joined(base, identifier.removesuffix("#")[:_LONGEST_NAME])[:_LONGEST_NAME]
                 named.setdefault(base, schema)
             self._base_of[id(schema)] = base
             for anchor in (schema.get("$anchor"), schema.get("$dynamicAnchor"), _fragment_of(identifier)):
-                if isinstance(anchor, str) and len(named) < _MOST_NAMED:
+                if isinstance(anchor, str) and len(named) < _MAX_NAMED:
                     named.setdefault(f"{base}#{anchor}"[: 2 * _LONGEST_NAME], schema)
             stack.extend((child, base) for child in _children(schema))
 

@@ -12,7 +12,7 @@ import types
 
 from . import tool_errors
 
-MOST_KEPT = 50_000
+MAX_KEPT = 50_000
 """Characters of the answers of which the last one is kept: it is not to take memory from the script."""
 
 
@@ -76,7 +76,7 @@ class Bridge:
 
     def complete(self, completions: list, characters: int) -> None:
         """Hand answers of so many characters to the coroutines that wait for them."""
-        self._keeps = characters <= MOST_KEPT
+        self._keeps = characters <= MAX_KEPT
         for completion in completions:
             future = self._waiting.pop(completion["id"], None)
             if future is None:

@@ -12,14 +12,14 @@ import linecache
 
 from . import failures
 
-MOST_SOURCE = 50_000
+MAX_SOURCE = 50_000
 """Characters of a script that is read for this; parsing 50,000 takes a fifth of a second."""
 
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """Values of a loop, or keys of a dict, that are looked at."""
 
-MOST_KEYS = 12
-MOST_CHARACTERS = 60
+MAX_KEYS = 12
+MAX_CHARACTERS = 60
 """Of an expression or of a key that is shown."""
 
 _KEY_KINDS = (str, int)
@@ -42,7 +42,7 @@ def _note(error, filenames, parse, answered):
     if type(error) not in _FOUND or place is None or place.tb_frame.f_code.co_filename not in filenames:
         return None
     source = "".join(linecache.getlines(place.tb_frame.f_code.co_filename))
-    if len(source) > MOST_SOURCE:
+    if len(source) > MAX_SOURCE:
         return None
     return _FOUND[type(error)](error, _Expression(source, parse(source), place, answered))
 
@@ -126,7 +126,7 @@ class _Expression:
 
     def name(self, node, otherwise):
         text = ast.get_source_segment(self._source, node)
-        return f"`{text}`" if text is not None and len(text) <= MOST_CHARACTERS and "\n" not in text else otherwise
+        return f"`{text}`" if text is not None and len(text) <= MAX_CHARACTERS and "\n" not in text else otherwise
 
     def is_none(self, node):
         name = self.name(node, "")
@@ -144,7 +144,7 @@ class _Expression:
 
     def first(self, node, fits):
         """Return the first value that an expression may have had and that fits."""
-        return next(filter(fits, itertools.islice(self._values(node), MOST_VALUES)), None)
+        return next(filter(fits, itertools.islice(self._values(node), MAX_VALUES)), None)
 
     def _values(self, node):
         match node:
@@ -222,12 +222,12 @@ def _shape(value, wanted=None):
 
 
 def _keys(held, wanted=None):
-    keys = [key for key in itertools.islice(held, MOST_VALUES) if type(key) in _KEY_KINDS]
-    texts = [key for key in keys if type(key) is str and len(key) <= MOST_CHARACTERS]
+    keys = [key for key in itertools.islice(held, MAX_VALUES) if type(key) in _KEY_KINDS]
+    texts = [key for key in keys if type(key) is str and len(key) <= MAX_CHARACTERS]
     near = []
-    if len(keys) > MOST_KEYS and type(wanted) is str:
-        near = difflib.get_close_matches(wanted[:MOST_CHARACTERS], texts[:1_000], n=3)
-    shown = list(dict.fromkeys([*near, *keys[:MOST_KEYS]]))[:MOST_KEYS]
+    if len(keys) > MAX_KEYS and type(wanted) is str:
+        near = difflib.get_close_matches(wanted[:MAX_CHARACTERS], texts[:1_000], n=3)
+    shown = list(dict.fromkeys([*near, *keys[:MAX_KEYS]]))[:MAX_KEYS]
     more = f" and {len(held) - len(shown)} more" if len(held) > len(shown) else ""
     return f"key{_s(held)} {', '.join(_shown(key) for key in shown)}{more}"
 
@@ -237,5 +237,5 @@ def _s(several):
 
 
 def _shown(key):
-    text = repr(key) if type(key) is str else str(key)[: MOST_CHARACTERS + 1]
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    text = repr(key) if type(key) is str else str(key)[: MAX_CHARACTERS + 1]
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"

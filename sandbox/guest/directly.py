@@ -11,13 +11,13 @@ import ast
 import re
 import warnings
 
-MOST_ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 """Lines at the end of a script that are looked at for the beginning of its last statement."""
 
 PART = 8_192
 """Characters of a long script that are compiled at a time, at least."""
 
-MOST_PARTS = 16
+MAX_PARTS = 16
 """Each costs as many empty lines as stand before it, a hundredth of what a line of code does."""
 
 _RUN = re.compile(r"\.\s*run|\bimport\b.*\brun\b")
@@ -64,7 +64,7 @@ def _pieces(source, filename):
 
 def _modules(source, whole, filename):
     """Compile modules that are the source up to `whole`, one after the other."""
-    size = whole if any(map(source.__contains__, _NEED_WHOLE)) else max(PART, whole // MOST_PARTS)
+    size = whole if any(map(source.__contains__, _NEED_WHOLE)) else max(PART, whole // MAX_PARTS)
     modules, begin, part = [], 0, size
     while begin < whole:
         new_statement = _NEW_STATEMENT.search(source, begin + part, whole)
@@ -83,7 +83,7 @@ def _modules(source, whole, filename):
 def _last_statement(source, filename):
     """Return where the last statement begins and its code; None where it has no value and is not compiled by itself."""
     begin = len(source)
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         begin = _line_before(source, begin)
         if begin is None:
             return 0, None

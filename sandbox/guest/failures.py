@@ -23,7 +23,7 @@ PART_OF_LINE = 160
 MAX_GROUP = 200
 """Exceptions of a group, nested ones included, that a traceback tells of."""
 
-MOST_LEAVES = 20
+MAX_LEAVES = 20
 """Exceptions of a group that are looked into for what explains them."""
 
 MAX_CHAIN = 200
@@ -71,7 +71,7 @@ def innermost(error: BaseException) -> types.TracebackType | None:
 
 def first_leaves(error: BaseException) -> list:
     """Return an exception, or of a group the first ones that are in it, however deep."""
-    return list(itertools.islice(_leaves(error), MOST_LEAVES))
+    return list(itertools.islice(_leaves(error), MAX_LEAVES))
 
 
 def _leaves(error):

@@ -37,7 +37,7 @@ MAX_DIGITS = 4_000
 MAX_ITEMS = 500_000
 """Values that are taken of an iterator, as many as one message may hold: it may have no end."""
 
-_LEAST_PLAIN, _MOST_PLAIN = -(1 << 63), 1 << 63
+_LEAST_PLAIN, _MAX_PLAIN = -(1 << 63), 1 << 63
 """Integers between these need no look at their digits."""
 
 _IN_ITSELF = "the value contains itself, so it cannot be written as JSON: leave that part out"
@@ -117,7 +117,7 @@ def are_plain(values: collections.abc.Iterable[object]) -> bool:
             if not value.isascii():
                 return False
         elif kind is int:
-            if not _LEAST_PLAIN < value < _MOST_PLAIN:
+            if not _LEAST_PLAIN < value < _MAX_PLAIN:
                 return False
         elif kind is not bool and value is not None:
             return False

@@ -19,8 +19,8 @@ from . import blocks, packages, tool_errors
 
 _OURS = frozenset({*blocks.FUNCTIONS, *tool_errors.TREE})
 _STAR_IMPORT = re.compile(r"\bimport\s*\(?\s*\*")
-_MOST_STARS = 10
-_MOST_BARE_NAMES = 1_000
+_MAX_STARS = 10
+_MAX_BARE_NAMES = 1_000
 
 
 def find(source: str, filename: str, unimported: list) -> list[dict]:
@@ -110,9 +110,9 @@ class _Names:
             if node.id not in self._bindings:
                 loads.setdefault(node.id, []).append(node.lineno)
         found = []
-        for begin, namespace in reversed([star for star in stars if star[0] > others][-_MOST_STARS:]):
+        for begin, namespace in reversed([star for star in stars if star[0] > others][-_MAX_STARS:]):
             for name, lines in loads.items():
-                if len(found) == _MOST_BARE_NAMES:
+                if len(found) == _MAX_BARE_NAMES:
                     return found
                 place = bisect.bisect_left(lines, begin)
                 if place < len(lines):

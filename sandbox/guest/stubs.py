@@ -19,10 +19,10 @@ import types
 
 from . import arguments, blocks, protocol, stub_sources, tool_errors
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 """Tools of a server that `help` tells of."""
 
-MOST_CHARACTERS = 100
+MAX_CHARACTERS = 100
 """Of an argument that is written down in an error."""
 
 _unimported = set()
@@ -198,8 +198,8 @@ class _Namespace(types.ModuleType):
 
     def __help__(self):
         tools = sorted((getattr(self, name) for name in dir(self)), key=lambda tool: type(tool) is _Listed)
-        more = [f"and {len(tools) - MOST_SHOWN} more"] if len(tools) > MOST_SHOWN else []
-        return "\n\n".join([self.__doc__ or self.__name__, *(tool.__help__() for tool in tools[:MOST_SHOWN]), *more])
+        more = [f"and {len(tools) - MAX_SHOWN} more"] if len(tools) > MAX_SHOWN else []
+        return "\n\n".join([self.__doc__ or self.__name__, *(tool.__help__() for tool in tools[:MAX_SHOWN]), *more])
 
 
 def import_hint(error: BaseException) -> str | None:
@@ -305,7 +305,7 @@ class _Described(_Stub):
         names = [parameter for parameter in self._keys if parameter not in given]
         shown = [f"{name}={_literal(value)}" for name, value in zip(names, positional, strict=False)]
         shown += [f"{name}={_literal(value)}" for name, value in given.items()]
-        fits = len(positional) <= len(names) and all(len(one) <= MOST_CHARACTERS for one in shown)
+        fits = len(positional) <= len(names) and all(len(one) <= MAX_CHARACTERS for one in shown)
         return f"await {self._path}({', '.join(shown)})" if fits else _usage(self._path, self._entry)
 
     def _extra(self, parameter):

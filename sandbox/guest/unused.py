@@ -8,7 +8,7 @@ import linecache
 import types
 from opcode import opmap
 
-MOST_TOLD = 3
+MAX_TOLD = 3
 
 _BY_PYTHON = "__annotate__"
 """A function that Python makes of a module's annotations."""
@@ -44,7 +44,7 @@ def notes(modules: list, namespace: dict, filename: str) -> list[str]:
         if name not in loaded and not any(name in used for owner, used in inside.items() if owner != name)
     ]
     told = [name for name in unused if name == "main" or not uses_some]
-    return [f"{filename}:{defined[name]}: {_said(name, namespace[name])}" for name in told[:MOST_TOLD]]
+    return [f"{filename}:{defined[name]}: {_said(name, namespace[name])}" for name in told[:MAX_TOLD]]
 
 
 def _line_of(value, filename):

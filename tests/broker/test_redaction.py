@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.redacted_places import MARK
-from broker.redaction import MOST_LEARNT, Redactor
+from broker.redaction import MAX_LEARNT, Redactor
 
 SECRET = "s3cr3t/Key+with=two words"  # noqa: S105  # what must not be seen
 REDACT = Redactor([SECRET])
@@ -169,7 +169,7 @@ def test_of_the_secrets_that_a_source_tells_the_latest_are_kept_out():
     for token in tokens:
         learn(token)
         learn(tokens[0])  # the refresh token, told again with each access token
-    kept = {tokens[0], *tokens[-MOST_LEARNT + 1 :]}
+    kept = {tokens[0], *tokens[-MAX_LEARNT + 1 :]}
     assert [token for token in tokens if redact(token) == MARK] == [token for token in tokens if token in kept]
     assert redact(f"{SECRET} token-of-another-server") == f"{MARK} {MARK}"
 
@@ -180,7 +180,7 @@ def test_the_longest_tokens_are_learnt_and_looked_for_without_an_expression(monk
     learn = redact.learner()
     compiled = []
     monkeypatch.setattr("re.compile", lambda *given: compiled.append(given))
-    tokens = [f"{number:04}" + "eyJhbGciOi" * 1_638 for number in range(MOST_LEARNT)]
+    tokens = [f"{number:04}" + "eyJhbGciOi" * 1_638 for number in range(MAX_LEARNT)]
     for token in tokens:
         learn(token)
     stream = redact.stream()

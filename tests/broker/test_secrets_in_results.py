@@ -25,7 +25,7 @@ LONG = "z" * 5_000
 # Within a text that is cut in its middle: where its shown beginning ends, and where its shown end begins.
 CUT = {"head": (BEFORE, LONG), "tail": (LONG, BEHIND)}
 REJECTING = {f"rejects_{place}": around for place, around in CUT.items()}
-MOST_SHOWN = 4
+MAX_SHOWN = 4
 """Of the secret: its first characters are those of other words too."""
 
 
@@ -101,7 +101,7 @@ async def test_an_error_is_cut_beside_a_secret_and_not_within_it(kind, place):
     script = CAUGHT.format(f"{kind}_{place}")
     async with session_with() as session:
         result = await session.execute_code(script, describe_references=True)
-    assert longest_part(result.value) <= MOST_SHOWN
+    assert longest_part(result.value) <= MAX_SHOWN
     assert len(result.value) < 800
     harmless = "harmless-harmless-harmless-harm"
     async with session_with(harmless) as session:
@@ -156,5 +156,5 @@ async def test_the_words_of_a_server_that_is_down_are_cut_behind_a_secret_and_no
     with anyio.fail_after(30):
         async with Broker.from_config({"mcpServers": {"leaky": server}}) as broker:
             problem = broker.server_statuses()[0].problem or ""
-    assert longest_part(problem) <= MOST_SHOWN
+    assert longest_part(problem) <= MAX_SHOWN
     assert "x" * 190 in problem

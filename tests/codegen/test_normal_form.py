@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.checking.script_text import words_of
-from codegen.normal_form import MOST_TOGETHER, normalised, with_ascii_names
+from codegen.normal_form import MAX_TOGETHER, normalised, with_ascii_names
 from codegen.schemas.references import References
 
 MARKS = "a" + "\u0301" * 500_000 + "\u0323" * 500_000
@@ -37,12 +37,12 @@ def test_a_script_to_search_for_names_does_not_become_many_times_as_long(charact
     assert len(with_ascii_names(character * 1_000)) <= 4_000
 
 
-@given(st.text(max_size=MOST_TOGETHER))
+@given(st.text(max_size=MAX_TOGETHER))
 def test_texts_of_usual_length_have_the_form_of_the_standard(text):
     assert normalised("NFKC", text) == unicodedata.normalize("NFKC", text)
 
 
-@given(st.text("/.%\\;\u2024\uff0f\u0338\u0301\u0323=é", min_size=2 * MOST_TOGETHER, max_size=6 * MOST_TOGETHER))
+@given(st.text("/.%\\;\u2024\uff0f\u0338\u0301\u0323=é", min_size=2 * MAX_TOGETHER, max_size=6 * MAX_TOGETHER))
 def test_long_texts_have_the_same_dots_and_slashes(text):
     whole = unicodedata.normalize("NFKC", text)
     assert [one for one in normalised("NFKC", text) if one in "/.%\\;"] == [one for one in whole if one in "/.%\\;"]

@@ -292,7 +292,7 @@ def test_a_script_that_keeps_the_kept_process_busy_is_not_tried_twice(
     assert finds_the_mistake("# another\n" + SCRIPT, kept)
 
 
-@pytest.mark.parametrize(("bound", "value"), [("_IDLE_SECONDS", -1.0), ("_MOST_CHARACTERS", 0)])
+@pytest.mark.parametrize(("bound", "value"), [("_IDLE_SECONDS", -1.0), ("_MAX_CHARACTERS", 0)])
 def test_a_process_that_idled_or_has_read_much_is_replaced(
     kept: TypeChecker, monkeypatch: pytest.MonkeyPatch, bound: str, value: float
 ) -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sandbox.busy_polling import LOST_SECONDS, MOST_LEFT_OUT, BusyPolling
+from sandbox.busy_polling import LOST_SECONDS, MAX_LEFT_OUT, BusyPolling
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_after_each_failure_half_as_many_are_tried_and_never_none_for_long():
     numbers = tried(BusyPolling(), 2_000)
     gaps = [after - before - 1 for before, after in pairwise(numbers)]
     assert gaps[:8] == [1, 3, 7, 15, 31, 63, 127, 255]
-    assert set(gaps[8:]) == {MOST_LEFT_OUT}
+    assert set(gaps[8:]) == {MAX_LEFT_OUT}
 
 
 def test_what_pays_again_makes_up_for_the_failures_before():

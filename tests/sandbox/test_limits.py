@@ -10,7 +10,7 @@ import pytest
 
 from sandbox import Completed, Limits
 from sandbox.guest_messages import decode_step
-from sandbox.limits import BATCH_BYTES, LEAST_MEMORY_BYTES, MIB, MOST_DEPTH
+from sandbox.limits import BATCH_BYTES, LEAST_MEMORY_BYTES, MAX_DEPTH, MIB
 
 FIELDS = [field.name for field in dataclasses.fields(Limits)]
 WHOLE = [name for name in FIELDS if not name.endswith("_seconds")]
@@ -36,13 +36,13 @@ def test_memory_has_room_for_the_interpreter():
 
 
 def test_depth_is_bounded_by_what_the_host_can_go_through():
-    with pytest.raises(ValueError, match=f"^depth must be at most {MOST_DEPTH}"):
-        Limits(depth=MOST_DEPTH + 1)
+    with pytest.raises(ValueError, match=f"^depth must be at most {MAX_DEPTH}"):
+        Limits(depth=MAX_DEPTH + 1)
     value: list[object] = []
-    for _ in range(MOST_DEPTH - 1):
+    for _ in range(MAX_DEPTH - 1):
         value = [value]
     text = json.dumps({"calls": [], "cancelled": [], "outcome": {"completed": value}})
-    assert decode_step(text, Limits(depth=MOST_DEPTH)).outcome == Completed(value)
+    assert decode_step(text, Limits(depth=MAX_DEPTH)).outcome == Completed(value)
 
 
 def test_a_step_has_room_for_a_value_a_call_or_a_batch_of_calls_whichever_is_longest():

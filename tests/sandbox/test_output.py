@@ -11,7 +11,7 @@ import pytest
 
 from sandbox import Completed, Printed, Raised, Returned, Sandbox
 from sandbox.host_functions import entered
-from sandbox.output import MOST_IN_TURN, MOST_PIECES, Output
+from sandbox.output import MAX_IN_TURN, MAX_PIECES, Output
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +83,7 @@ async def test_text_of_single_characters_is_kept_in_a_thousandth_of_the_pieces()
     for number in range(100_000):
         output.add(1 + (number > 50_000), "é")
     pieces = output.take_new()
-    assert len(pieces) <= 2 * MOST_PIECES
+    assert len(pieces) <= 2 * MAX_PIECES
     assert [stream for stream, _ in groupby(piece.stream for piece in pieces)] == ["stdout", "stderr"]
     output.add(1, "after")
     assert output.take_new() == [Printed("stdout", "after")]
@@ -93,26 +93,26 @@ async def test_text_of_single_characters_is_kept_in_a_thousandth_of_the_pieces()
 @pytest.mark.parametrize("every", [2, 7, 1_000_000])
 async def test_streams_in_turn_keep_their_order_up_to_a_bound_wherever_their_pieces_were_cut(every):
     output = Output(None)
-    for number in range(2 * MOST_IN_TURN):
+    for number in range(2 * MAX_IN_TURN):
         for text in ("\x01", "\x02") if number % every == 0 else ("\x01\x02",):
             output.add(1 + number % 2, text)
-    assert len(output._pieces) < MOST_IN_TURN * 3 // 2 + 10 * MOST_PIECES
+    assert len(output._pieces) < MAX_IN_TURN * 3 // 2 + 10 * MAX_PIECES
     pieces = output.take_new()
-    assert pieces[:MOST_IN_TURN] == [Printed("stdout", "\\x01\\x02"), Printed("stderr", "\\x01\\x02")] * (
-        MOST_IN_TURN // 2
+    assert pieces[:MAX_IN_TURN] == [Printed("stdout", "\\x01\\x02"), Printed("stderr", "\\x01\\x02")] * (
+        MAX_IN_TURN // 2
     )
-    text = "\\x01\\x02" * (MOST_IN_TURN // 2)
-    assert pieces[MOST_IN_TURN:] == [Printed("stderr", text), Printed("stdout", text)]
+    text = "\\x01\\x02" * (MAX_IN_TURN // 2)
+    assert pieces[MAX_IN_TURN:] == [Printed("stderr", text), Printed("stdout", text)]
     assert output.finish() == (2 * text, 2 * text)
 
 
 async def test_text_of_many_steps_is_kept_in_one_piece_for_each():
     output = Output(None)
     for number in range(100):
-        for _ in range(MOST_PIECES // 2):
+        for _ in range(MAX_PIECES // 2):
             output.add(1, f"\x01{number}")
             output.add(2, "\x02")
-        assert len(output.take_new()) == MOST_PIECES
+        assert len(output.take_new()) == MAX_PIECES
     tracemalloc.start()
     try:
         stdout, stderr = output.finish()
@@ -120,8 +120,8 @@ async def test_text_of_many_steps_is_kept_in_one_piece_for_each():
     finally:
         tracemalloc.stop()
     assert most_bytes < 2 * (len(stdout) + len(stderr))
-    assert stdout == "".join(f"\\x01{number}" * (MOST_PIECES // 2) for number in range(100))
-    assert stderr == "\\x02" * (50 * MOST_PIECES)
+    assert stdout == "".join(f"\\x01{number}" * (MAX_PIECES // 2) for number in range(100))
+    assert stderr == "\\x02" * (50 * MAX_PIECES)
 
 
 async def test_what_is_printed_at_once_comes_in_few_pieces_from_a_worker(image):

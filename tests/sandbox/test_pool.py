@@ -20,7 +20,7 @@ from sandbox.engine import engine
 from sandbox.image import Image
 from sandbox.instance import Instance
 from sandbox.limits import MIB
-from sandbox.pool import MOST_UNFREED_SECONDS, Spares
+from sandbox.pool import MAX_UNFREED_SECONDS, Spares
 from sandbox.thread_isolate import ThreadIsolate
 from sandbox.ticker import Ticker
 
@@ -139,7 +139,7 @@ async def test_spares_are_replaced_when_their_runs_have_ended_and_at_once_when_n
     taken.append(spares.take())
     await until(spares, 1)
     for instance in taken:
-        instance.computed_seconds = 1.01 * MOST_UNFREED_SECONDS if is_freed_at_once else 0
+        instance.computed_seconds = 1.01 * MAX_UNFREED_SECONDS if is_freed_at_once else 0
         spares.free(instance)
         assert is_freed(instance) or not is_freed_at_once
     await until(spares, 2)
@@ -328,10 +328,10 @@ async def test_without_a_pool_what_was_used_is_freed_at_once_and_no_thread_waits
 async def test_instances_are_freed_beside_the_runs_that_come_unless_too_much_waits_for_that(make_spares, image):
     spares = make_spares(Pool(size=1))
     too_large, large, one_more, small = [Instance(image) for _ in range(4)]
-    too_large.computed_seconds = 1.01 * MOST_UNFREED_SECONDS
-    large.computed_seconds = 0.98 * MOST_UNFREED_SECONDS
-    one_more.computed_seconds = 0.03 * MOST_UNFREED_SECONDS
-    small.computed_seconds = 0.01 * MOST_UNFREED_SECONDS
+    too_large.computed_seconds = 1.01 * MAX_UNFREED_SECONDS
+    large.computed_seconds = 0.98 * MAX_UNFREED_SECONDS
+    one_more.computed_seconds = 0.03 * MAX_UNFREED_SECONDS
+    small.computed_seconds = 0.01 * MAX_UNFREED_SECONDS
     with spares._change:  # which its thread waits for
         for instance in (too_large, large, one_more, small):
             spares.free(instance)

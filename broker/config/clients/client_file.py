@@ -19,10 +19,10 @@ from broker.errors import ConfigError
 from codegen.plain_text import one_line
 from sandbox.json_bounds import is_within_depth
 
-_MOST_COMMENTED = 256 * 1024
+_MAX_COMMENTED = 256 * 1024
 """Characters of a file with comments, which takes a second for every 40,000."""
 
-_MOST_LEVELS = 100
+_MAX_LEVELS = 100
 _SAID_CHARACTERS = 200
 _JSON5_PLACE = re.compile(r"^<string>:(\d+) ")
 _SERVERS = frozenset({"mcpservers", *(alias for alias, key in ALIASES.items() if key == "mcpServers")})
@@ -50,12 +50,12 @@ def _decoded(text: str, path: Path) -> Any:
     try:
         if path.suffix == ".toml":
             return tomllib.loads(text)
-        if not is_within_depth(text, _MOST_LEVELS):
+        if not is_within_depth(text, _MAX_LEVELS):
             raise ConfigError(source, ["is nested too deep"])
         try:
             return json.loads(text)
         except json.JSONDecodeError:
-            if len(text) > _MOST_COMMENTED:
+            if len(text) > _MAX_COMMENTED:
                 raise
             return json5.loads(text)
     except (ValueError, RecursionError) as error:  # of the one that was tried last

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from broker.recordings.recording import Recording
     from sandbox import SandboxError
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 _NAME_CHARACTERS = 80
 
 
@@ -51,7 +51,7 @@ def _executed(recording: Recording) -> str:
         return "No call was sent."
     said = [f"{counted(answered, 'call')} had been answered."] if answered else []
     if unknown:
-        names = one_line(", ".join(unknown[:_MOST_NAMES]), _MOST_NAMES * _NAME_CHARACTERS)
-        more = f" and {len(unknown) - _MOST_NAMES} more" if len(unknown) > _MOST_NAMES else ""
+        names = one_line(", ".join(unknown[:_MAX_NAMES]), _MAX_NAMES * _NAME_CHARACTERS)
+        more = f" and {len(unknown) - _MAX_NAMES} more" if len(unknown) > _MAX_NAMES else ""
         said.append(f"Sent, with an outcome that is not known: {names}{more}.")
     return " ".join([*said, "Nothing else was sent."])

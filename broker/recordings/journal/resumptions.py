@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from broker.runs.envelope import ExecutionResult
 
-MOST_KEPT = 100
+MAX_KEPT = 100
 """Results that nobody has come for; the oldest are dropped."""
 
 _Key: TypeAlias = tuple[str, str]
@@ -54,7 +54,7 @@ class Resumptions:
     def keep(self, result: ExecutionResult, principal: str) -> None:
         """Keep the result of a run that nobody has waited for."""
         self._kept[result.run_id, principal] = result
-        for key in list(self._kept)[: max(0, len(self._kept) - MOST_KEPT)]:
+        for key in list(self._kept)[: max(0, len(self._kept) - MAX_KEPT)]:
             del self._kept[key]
 
     async def result(self, run_id: str, principal: str) -> ExecutionResult | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.recordings.lines import MAX_LINE_BYTES
-from broker.recordings.parts import MOST
+from broker.recordings.parts import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Times(NamedTuple):
     @property
     def ran(self) -> int:
         """For how long it went on; the clock may have been set back, and by any time in a file of others."""
-        return min(max(self.ended - self.began - self.lain, 0), MOST)
+        return min(max(self.ended - self.began - self.lain, 0), MAX_INTEGER)
 
 
 def seen_by(principal: str | None) -> tuple[str, tuple[str, ...]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MOST_PAIRS = 5_000_000
+MAX_PAIRS = 5_000_000
 """Pairs of items that are looked at, about a second; afterwards only equal beginnings and ends are put together."""
 
 
@@ -32,7 +32,7 @@ class Alignment(SequenceMatcher[str]):
         self._then, self._now = then, now
         equal = Counter(now)
         self._cost = [0, *accumulate(1 + equal[item] for item in then)]
-        self._left = MOST_PAIRS
+        self._left = MAX_PAIRS
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
         """Return the longest equal piece, or what can be had without looking for it."""

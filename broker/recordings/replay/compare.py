@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from broker.recordings.call_story import CallStory
     from broker.recordings.recording import Recording
 
-_MOST_FIELDS = 50
+_MAX_FIELDS = 50
 _ABSENT = "(absent)"
 _NOT_IN_ORDER = (
     "the runs have too many calls that are alike or changed to find each in its order: some were put beside the next "
@@ -166,7 +166,7 @@ def _changed(one: _Made | None, other: _Made | None, ignored: Collection[str]) -
     then = {"arguments": one.story.arguments, "result": _result(one.story)}
     now = {"arguments": other.story.arguments, "result": _result(other.story)}
     found = tuple(fields(then, now, ignored))
-    return [Change("changed", other.function, other.story.line, found[:_MOST_FIELDS])] if found else []
+    return [Change("changed", other.function, other.story.line, found[:_MAX_FIELDS])] if found else []
 
 
 def _pairs(old: Sequence[_Made], new: Sequence[_Made]) -> list[tuple[_Made | None, _Made | None]]:

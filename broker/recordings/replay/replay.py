@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SLOWER = 20
 """How much more processor time a replay may take than the run: other machines are slower."""
 
-MOST_SECONDS = 600.0
+MAX_SECONDS = 600.0
 """Processor time that a replay may take in any case: a recording may come from anywhere, its limits with it."""
 
 
@@ -106,8 +106,8 @@ def patient(limits: Limits) -> Limits:
     """Return limits that a slower machine keeps as well."""
     return replace(
         limits,
-        cpu_seconds=min(limits.cpu_seconds * SLOWER, MOST_SECONDS),
-        wall_seconds=max(limits.wall_seconds, min(limits.wall_seconds * SLOWER, MOST_SECONDS)),
+        cpu_seconds=min(limits.cpu_seconds * SLOWER, MAX_SECONDS),
+        wall_seconds=max(limits.wall_seconds, min(limits.wall_seconds * SLOWER, MAX_SECONDS)),
     )
 
 

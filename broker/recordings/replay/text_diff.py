@@ -13,8 +13,8 @@ from broker.recordings.replay.alignment import equal_at_start
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST_DIFF_LINES = 60
-MOST_COMPARED = 1_000
+MAX_DIFF_LINES = 60
+MAX_COMPARED = 1_000
 """Lines of each text that are compared; of longer ones those from the first difference on."""
 
 _AROUND = 2
@@ -26,19 +26,19 @@ def text_diff(expected: str, actual: str) -> str:
     if then == now and expected != actual:
         return "the lines are the same, but not what they end with"
     first, left_out = 0, ""
-    if max(len(then), len(now)) > MOST_COMPARED:
+    if max(len(then), len(now)) > MAX_COMPARED:
         first = max(equal_at_start(then, now) - _AROUND, 0)
         same = max(equal_at_start(reversed(then[first:]), reversed(now[first:])) - _AROUND, 0)
         last_then, last_now = len(then) - same, len(now) - same
-        if max(last_then, last_now) - first > MOST_COMPARED:
-            left_out = f"… of {len(then)} and {len(now)} lines, {MOST_COMPARED} from line {first + 1} on were compared"
+        if max(last_then, last_now) - first > MAX_COMPARED:
+            left_out = f"… of {len(then)} and {len(now)} lines, {MAX_COMPARED} from line {first + 1} on were compared"
         then, now = (
-            lines[first : min(last, first + MOST_COMPARED)] for lines, last in ((then, last_then), (now, last_now))
+            lines[first : min(last, first + MAX_COMPARED)] for lines, last in ((then, last_then), (now, last_now))
         )
     lines = ["--- recorded", "+++ replayed", *_hunks(then, now, first)]
-    if len(lines) > MOST_DIFF_LINES:
-        left_out = left_out or f"… {len(lines) - MOST_DIFF_LINES} more lines"
-    return "\n".join([*lines[:MOST_DIFF_LINES], *([left_out] if left_out else [])])
+    if len(lines) > MAX_DIFF_LINES:
+        left_out = left_out or f"… {len(lines) - MAX_DIFF_LINES} more lines"
+    return "\n".join([*lines[:MAX_DIFF_LINES], *([left_out] if left_out else [])])
 
 
 def _hunks(then: Sequence[str], now: Sequence[str], first: int) -> Iterator[str]:

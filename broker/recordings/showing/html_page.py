@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from broker.recordings.recording import Recording
     from broker.recordings.showing.picture import Picture, Span
 
-MOST_CALLS = 2_000
-MOST_LINES = 5_000
+MAX_CALLS = 2_000
+MAX_LINES = 5_000
 _VALUE_CHARACTERS = 4_000
 _TEXT_CHARACTERS = 200_000
 _NAME_CHARACTERS = 130
@@ -64,9 +64,9 @@ def _body(recording: Recording, picture: Picture) -> Iterator[str]:
     if picture.spans:
         yield "<h2>Calls over time</h2>"
         values = _Values(recording)
-        yield from (_call(values, span, picture.seconds) for span in picture.spans[:MOST_CALLS])
-        if len(picture.spans) > MOST_CALLS:
-            yield f"<p>and {counted(len(picture.spans) - MOST_CALLS, 'more call')}</p>"
+        yield from (_call(values, span, picture.seconds) for span in picture.spans[:MAX_CALLS])
+        if len(picture.spans) > MAX_CALLS:
+            yield f"<p>and {counted(len(picture.spans) - MAX_CALLS, 'more call')}</p>"
     if recording.has_content:
         yield "<h2>Script</h2>"
         yield _script(recording, picture)
@@ -134,7 +134,7 @@ def _mark(kind: str, begin: float, end: float, whole: float) -> str:
 def _script(recording: Recording, picture: Picture) -> str:
     costs = picture.by_line()
     cells = []
-    for number, line in excerpt(recording.script_lines, costs, MOST_LINES):
+    for number, line in excerpt(recording.script_lines, costs, MAX_LINES):
         if line is None:
             cells.append(f'<div class="cost"></div><div class="at">⋮</div><div>{counted(number, "line")}</div>')
             continue

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from broker.recordings.keeping.recordings import Recordings
 
-MOST_RECORDINGS = 500
-MOST_RESULTS = 2_000
+MAX_RECORDINGS = 500
+MAX_RESULTS = 2_000
 """Results of one tool that are looked at, the newest first."""
 
-_MOST_KEYS = 200
-_MOST_DEPTH = 12
+_MAX_KEYS = 200
+_MAX_DEPTH = 12
 
 
 @dataclass
@@ -47,11 +47,11 @@ class Shape:
         """Take one more value into account."""
         self.count += 1
         self.kinds[_kind(value)] += 1
-        if depth >= _MOST_DEPTH:
+        if depth >= _MAX_DEPTH:
             return
         if isinstance(value, dict):
             for key, inner in value.items():
-                if key in self.keys or len(self.keys) < _MOST_KEYS:
+                if key in self.keys or len(self.keys) < _MAX_KEYS:
                     self.keys.setdefault(key, Shape()).add(inner, depth + 1)
         elif isinstance(value, list):
             self.items = self.items or Shape()
@@ -77,13 +77,13 @@ def infer(recordings: Recordings, pattern: str) -> list[Inferred]:
     shapes: dict[tuple[str, str, str], Shape] = {}
     for server, tool, digest, value in _results(recordings, pattern):
         shape = shapes.setdefault((server, tool, digest), Shape())
-        if shape.count < MOST_RESULTS:
+        if shape.count < MAX_RESULTS:
             shape.add(value)
     return [Inferred(*key, shape.schema(), shape.count) for key, shape in sorted(shapes.items())]
 
 
 def _results(recordings: Recordings, pattern: str) -> Iterator[tuple[str, str, str, Any]]:
-    for entry in recordings.entries(MOST_RECORDINGS):
+    for entry in recordings.entries(MAX_RECORDINGS):
         if entry.mode != "full" or entry.is_imported:
             continue
         try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from broker.calls.json_schema import faults
-from broker.calls.plain_schemas import MOST_ITEMS, PlainSchema
+from broker.calls.plain_schemas import MAX_ITEMS, PlainSchema
 
 NAMES = st.sampled_from(["a", "b", "c"])
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(-3, 3), st.text("ab", max_size=3))
@@ -139,4 +139,4 @@ def test_a_value_that_would_take_long_gets_no_yes():
     plain = PlainSchema.of({"type": "array", "items": {"type": "array", "items": {"type": "null"}}})
     assert plain is not None
     assert plain.fits([[None] * 10] * 10)
-    assert not plain.fits([[None] * 100] * (MOST_ITEMS // 100))
+    assert not plain.fits([[None] * 100] * (MAX_ITEMS // 100))

@@ -14,7 +14,7 @@ from mcp import Client
 
 from broker import Broker, BrokerServer, Grant, ServeSettings
 from broker.disclosure.disclosure import Disclosure
-from broker.disclosure.fetch_rate import MOST_CALLERS, FetchRate, FetchRates
+from broker.disclosure.fetch_rate import MAX_CALLERS, FetchRate, FetchRates
 from broker.disclosure.from_the_start import FromTheStart
 from broker.disclosure.tool_details import definition
 from broker.redaction import Redactor
@@ -316,11 +316,11 @@ def test_a_bucket_fills_up_within_a_minute_and_no_further():
 
 def test_callers_have_rates_of_their_own_and_those_without_room_share_one():
     rates = FetchRates(1)
-    callers = [str(number) for number in range(MOST_CALLERS)]
+    callers = [str(number) for number in range(MAX_CALLERS)]
     assert not any(rates.take(caller, 0.0) for caller in callers)
     assert all(rates.take(caller, 0.0) for caller in callers)
     assert (rates.take("late", 0.0), rates.take("later", 0.0), rates.take("", 0.0)) == (0.0, 60.0, 60.0)
-    assert (rates.take("0", 30.0), rates.take("late", 30.0), len(rates)) == (30.0, 30.0, MOST_CALLERS + 1)
+    assert (rates.take("0", 30.0), rates.take("late", 30.0), len(rates)) == (30.0, 30.0, MAX_CALLERS + 1)
     assert (rates.take("late", 61.0), rates.take("later", 61.0), len(rates)) == (0.0, 0.0, 2)
 
 

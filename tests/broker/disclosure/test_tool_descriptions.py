@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.disclosure.tool_descriptions import MOST_TOOLS, Selection, in_one_read, selection_of, uri_of
+from broker.disclosure.tool_descriptions import MAX_TOOLS, Selection, in_one_read, selection_of, uri_of
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_all_names_are_asked_for_in_as_many_reads_as_they_take(names, times):
 
 
 def test_long_names_are_asked_for_in_several_reads():
-    names = [f"{number}{'☃' * 250}" for number in range(MOST_TOOLS)]
+    names = [f"{number}{'☃' * 250}" for number in range(MAX_TOOLS)]
     first = in_one_read(names)
     assert first == names[: len(first)]
     assert len(uri_of(names[: len(first) + 1])) > 48_000
-    assert in_one_read([str(number) for number in range(500)]) == [str(number) for number in range(MOST_TOOLS)]
+    assert in_one_read([str(number) for number in range(500)]) == [str(number) for number in range(MAX_TOOLS)]

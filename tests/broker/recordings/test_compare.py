@@ -109,7 +109,7 @@ def test_very_many_calls_of_which_every_other_one_changed_are_put_side_by_side()
 
 
 def test_where_the_order_is_too_long_to_find_equal_calls_are_paired_all_the_same_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(alignment, "MOST_PAIRS", 10)
+    monkeypatch.setattr(alignment, "MAX_PAIRS", 10)
     then = [(f"a.{n % 2}", n, n) for n in range(20)]
     now = [("a.0", 100, 0), *(call if call[1] % 3 else (call[0], call[1] + 200, call[2]) for call in then)]
     found = compare_recordings(recording(then), recording(now))
@@ -156,7 +156,7 @@ def test_of_a_very_long_text_that_changed_all_over_the_beginning_is_shown_and_th
     then, now = ("\n".join(f"{n} {run}" if n % 2 else str(n) for n in range(MANY)) for run in ("then", "now"))
     lines = text_diff.text_diff(then, now).splitlines()
     assert lines[:6] == ["--- recorded", "+++ replayed", "@@ -1,1000 +1,1000 @@", " 0", "-1 then", "+1 now"]
-    assert len(lines) == text_diff.MOST_DIFF_LINES + 1
+    assert len(lines) == text_diff.MAX_DIFF_LINES + 1
     assert lines[-1] == "… of 100000 and 100000 lines, 1000 from line 1 on were compared"
 
 

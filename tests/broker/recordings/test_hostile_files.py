@@ -28,8 +28,8 @@ from broker.recordings.journal.recorded_grants import denials_given_back, grants
 from broker.recordings.journal.retracing import past_of
 from broker.recordings.keeping.entries import Times
 from broker.recordings.keeping.transfer import exported, import_file, load_whole
-from broker.recordings.parts import MOST, ByDigest, Inline
-from broker.recordings.recording import MOST_USED
+from broker.recordings.parts import MAX_INTEGER, ByDigest, Inline
+from broker.recordings.recording import MAX_USED
 from broker.recordings.replay.compare import compare_recordings
 from broker.recordings.replay.policy_replay import judge_recording
 from broker.recordings.replay.rerun import RecordedAnswers
@@ -146,7 +146,7 @@ def with_beginning(folder, **begun):
 
 def test_a_foreign_script_may_use_no_more_than_any_is_given(tmp_path):
     most = dict.fromkeys(Limits.__annotations__, 1e300) | {"depth": 200}
-    assert read_recording(with_beginning(tmp_path, limits=most)).limits == MOST_USED
+    assert read_recording(with_beginning(tmp_path, limits=most)).limits == MAX_USED
     assert read_recording(with_beginning(tmp_path, limits={"calls": 5})).limits == Limits(calls=5)
     foreign = read_recording(with_beginning(tmp_path, limits={"calls": 1e300}))
     foreign.is_imported = False
@@ -293,7 +293,7 @@ def with_kept(folder, text, count):
 
 @pytest.mark.parametrize("count", [60, 70])
 def test_a_text_that_many_pieces_name_is_not_read_without_bound(tmp_path, monkeypatch, count):
-    monkeypatch.setattr(recording_module, "MOST_PRINTED", len(read_recording(EXAMPLE).printed) + 65_000)
+    monkeypatch.setattr(recording_module, "MAX_PRINTED", len(read_recording(EXAMPLE).printed) + 65_000)
     path = with_kept(tmp_path, "x" * 1_000, count)
     if count > 65:
         with pytest.raises(RecordingError, match=r"it has printed more than the 65,\d+ characters that are allowed"):
@@ -373,11 +373,11 @@ def test_a_run_during_which_the_clock_was_set_back_can_be_shown(tmp_path):
 
 def test_a_clock_that_was_set_back_by_centuries_does_not_keep_a_recording_out_of_the_store(tmp_path, recordings):
     path = tmp_path / "run.jsonl"
-    times = [{"event": "resumed", "at": at} for at in (MOST, 0, 0)]
+    times = [{"event": "resumed", "at": at} for at in (MAX_INTEGER, 0, 0)]
     path.write_bytes(b"".join([*LINES[:-1], *(json.dumps(event).encode() + b"\n" for event in times), LINES[-1]]))
     import_file(recordings, path)
     (entry,) = recordings.entries()
-    assert (entry.state, entry.ran) == ("completed", MOST)
+    assert (entry.state, entry.ran) == ("completed", MAX_INTEGER)
 
 
 def test_of_a_file_that_cannot_be_imported_to_its_end_nothing_stays(recordings, monkeypatch):

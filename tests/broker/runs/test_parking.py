@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_of_runs_that_failed_the_oldest_are_forgotten(monkeypatch):
-    monkeypatch.setattr(module, "MOST_KEPT", 1)
+    monkeypatch.setattr(module, "MAX_KEPT", 1)
 
     async def fail(_watching):
         raise RecordingError("it cannot go on here")
@@ -30,7 +30,7 @@ async def test_of_runs_that_failed_the_oldest_are_forgotten(monkeypatch):
 
 
 async def test_of_runs_that_go_on_none_is_forgotten(monkeypatch):
-    monkeypatch.setattr(module, "MOST_KEPT", 1)
+    monkeypatch.setattr(module, "MAX_KEPT", 1)
 
     async def go_on(_watching):
         await anyio.sleep_forever()

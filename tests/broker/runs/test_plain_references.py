@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from broker.runs.plain_references import MOST_CHARACTERS, plain_references
+from broker.runs.plain_references import MAX_CHARACTERS, plain_references
 from sandbox import Raised, Reference, Sandbox
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ def test_plain_names_are_read_off_the_text(script, found):
         "import \\\ndesk.add",
         "x = 1; from git.log import *",
         "'desk'",
-        "desk.add()" + " " * MOST_CHARACTERS,
+        "desk.add()" + " " * MAX_CHARACTERS,
     ],
 )
 def test_anything_else_is_left_to_a_guest(script):

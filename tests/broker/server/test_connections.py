@@ -173,7 +173,7 @@ async def is_known(client, session):
 
 
 async def test_questions_of_one_principal_give_way_to_those_of_others(desk_server, listening, monkeypatch):
-    monkeypatch.setattr(asking, "MOST_KEPT", SESSIONS)
+    monkeypatch.setattr(asking, "MAX_KEPT", SESSIONS)
     async with (
         Broker(servers={"desk": desk_server}) as broker,
         listening(BrokerServer(broker, ServeSettings(tokens=TOKENS))) as url,

@@ -13,7 +13,7 @@ from broker.server import http
 
 pytestmark = pytest.mark.anyio
 
-MOST = 3
+LIMIT = 3
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
@@ -34,14 +34,14 @@ async def status(stream):
 
 
 async def test_connections_are_served_up_to_the_bound_and_again_when_one_has_closed(served, listening, monkeypatch):
-    monkeypatch.setattr(http, "CONNECTIONS", MOST)
+    monkeypatch.setattr(http, "CONNECTIONS", LIMIT)
     async with served() as server, listening(server) as url, AsyncExitStack() as opened:
-        held = [await connected(opened, url) for _ in range(MOST)]
-        assert [await status(one) for one in held] == [200] * MOST
+        held = [await connected(opened, url) for _ in range(LIMIT)]
+        assert [await status(one) for one in held] == [200] * LIMIT
         async with AsyncExitStack() as beyond:
             assert await status(await connected(beyond, url)) == 503
         await held.pop().aclose()
         while await status(again := await connected(opened, url)) == 503:  # until the server has seen that one closed
             await again.aclose()
             await anyio.lowlevel.checkpoint()
-        assert [await status(one) for one in (*held, again)] == [200] * MOST
+        assert [await status(one) for one in (*held, again)] == [200] * LIMIT

@@ -262,7 +262,7 @@ def begun():
 @pytest.fixture
 def blocked(monkeypatch, begun, ended: threading.Event):
     """A function that blocks its thread until the test ends, of a server with two threads."""
-    monkeypatch.setattr("broker.upstreams.functions.MOST_THREADS", 2)
+    monkeypatch.setattr("broker.upstreams.functions.MAX_THREADS", 2)
 
     def block() -> bool:
         begun.append(None)

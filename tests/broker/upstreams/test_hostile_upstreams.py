@@ -50,7 +50,7 @@ from tools import hostile
 """
 GRACE_SECONDS = 5
 LONGEST_STRETCH_SECONDS = 1.0
-MOST_GROWTH_BYTES = 64 * 1024 * 1024
+MAX_GROWTH_BYTES = 64 * 1024 * 1024
 LATE_SECONDS = 1.0
 BEYOND_TIMEOUT_SECONDS = 1.0
 OTHERS_SECONDS = 1.0
@@ -105,7 +105,7 @@ def beside_config(log, era, seen, as_large_as_it_gets):  # noqa: ARG001  # it co
                 assert stretches.longest_seconds < LONGEST_STRETCH_SECONDS
                 assert seen.answered > 0
                 assert seen.longest_seconds < OTHERS_SECONDS
-                assert seen.resident_bytes - before < MOST_GROWTH_BYTES
+                assert seen.resident_bytes - before < MAX_GROWTH_BYTES
             with anyio.fail_after(GRACE_SECONDS):
                 await gone(log)
 

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from broker.upstreams.progress import MOST_WAITING, Progress
+from broker.upstreams.progress import MAX_WAITING, Progress
 from broker.upstreams.server_config import ServerConfig
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
@@ -48,7 +48,7 @@ async def test_of_what_waits_for_a_busy_listener_the_latest_is_told():
             await words.tell(number, None, None)
         may_go_on.set()
         await words.end()
-    assert told == [(1, None, "begun"), *((number, None, None) for number in range(5_001 - MOST_WAITING, 5_001))]
+    assert told == [(1, None, "begun"), *((number, None, None) for number in range(5_001 - MAX_WAITING, 5_001))]
 
 
 async def test_all_that_was_said_is_told_before_the_answer(running, tmp_path, log):
@@ -59,10 +59,10 @@ async def test_all_that_was_said_is_told_before_the_answer(running, tmp_path, lo
             await anyio.lowlevel.checkpoint()
         told.append(number)
 
-    lines = [words(number) for number in range(1, MOST_WAITING)]
+    lines = [words(number) for number in range(1, MAX_WAITING)]
     async with running(saying(tmp_path, log, *lines)) as upstream:
         await upstream.call_tool("echo", {"text": "hi"}, on_progress=listen)
-        assert told == [*range(1, MOST_WAITING)]
+        assert told == [*range(1, MAX_WAITING)]
 
 
 async def test_an_answer_does_not_wait_long_for_who_listens_and_nothing_is_told_after_it(
