@@ -1,7 +1,7 @@
-"""Reads a file that a person has named: a config, a policy, a script, a recording.
+"""Reads a file that a person has named: a config, a policy, a script, a recording; tells what is no name of a file.
 
-Above: whatever reads one. Below: the system. The name may be that of a device, which has no size and no end, or of a
-pipe, as a shell's `<(…)` is, whose other end nobody may have opened.
+Above: whatever reads one, or writes one. Below: the system. The name may be that of a device, which has no size and no
+end, or of a pipe, as a shell's `<(…)` is, whose other end nobody may have opened.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ def read_named(path: Path, most: int) -> bytes:
         if not data and stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.ENODATA, "nothing comes from this pipe")
     return bytes(data)
+
+
+def names_a_folder(given: str | os.PathLike[str]) -> bool:
+    """Tell whether a name ends as that of a folder, there or not: a `Path` made of it leaves the slash out."""
+    return os.fspath(given).endswith((os.sep, os.altsep or os.sep))
 
 
 def _without_waiting(path: str, flags: int) -> int:

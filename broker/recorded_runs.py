@@ -6,13 +6,13 @@ decided as `Session.resume` decides it: those of one principal that began here, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from broker.errors import RecordingError
 from broker.host_arguments import check_count, check_store, check_texts
+from broker.named_file import names_a_folder
 from broker.recordings.keeping.recordings import STATES, Recordings
 from broker.recordings.keeping.transfer import export, exported, import_file, load_whole
 
@@ -102,7 +102,7 @@ class RecordedRuns:
         entry, target = self.find(run), Path(path)
         if target.is_dir():
             target /= f"{entry.run_id}.jsonl"
-        elif os.fspath(path).endswith((os.sep, os.altsep or os.sep)):  # which a Path leaves out
+        elif names_a_folder(path):
             raise RecordingError(f"{path}: there is no folder {target}")
         export(self._recordings, entry, target)
         return target

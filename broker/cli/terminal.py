@@ -7,7 +7,6 @@ styles where stderr is no terminal. Every text of a server passes `one_line` or 
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -16,6 +15,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from broker.named_file import names_a_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -88,7 +89,7 @@ def write_file(name: str, text: str) -> None:
         Problem: It cannot be written.
     """
     path = Path(name)
-    if name.endswith((os.sep, os.altsep or os.sep)):  # which a Path leaves out
+    if names_a_folder(name):
         raise Problem(f"{name}: is the name of a folder; name a file in it")
     try:
         path.write_text(text, "utf-8")

@@ -99,44 +99,45 @@ async def test_the_answer_to_a_form_of_a_server_that_ended_takes_its_run_up(serv
     assert served.log.read_text().split() == ["1", "2"]
 
 
-async def test_an_older_client_that_calls_again_is_asked_again_and_nothing_is_repeated(served):
-    forms: list[str] = []
-    killing: list[Callable[[], None]] = []
+class Person:
+    """Allows every call, and lets one of `ends` happen at each question about the second, as long as there are any."""
 
-    async def person(_ctx, params) -> t.ElicitResult:
-        forms.append(params.message)
-        if len(forms) == 2:
-            killing[0]()
+    def __init__(self) -> None:
+        self.forms: list[str] = []
+        self.ends: list[Callable[[], None]] = []
+
+    async def __call__(self, _ctx, params) -> t.ElicitResult:
+        self.forms.append(params.message)
+        if "n=2" in params.message and self.ends:
+            self.ends.pop()()
             await anyio.sleep_forever()
         return accept(tool_1="allow these calls")
 
+
+@pytest.fixture
+async def interrupted(served):
+    """The person of an older client whose server was killed at the question about the second call."""
+    person = Person()
     async with served("legacy", person) as (client, kill):
-        killing.append(kill)
+        person.ends.append(kill)
         with pytest.raises(MCPError, match="Connection closed"):
             await client.call_tool("execute_code", {"code": CODE})
     assert served.log.read_text().split() == ["1"]
-    async with served("legacy", person) as (client, _):
+    return person
+
+
+async def test_an_older_client_that_calls_again_is_asked_again_and_nothing_is_repeated(served, interrupted):
+    async with served("legacy", interrupted) as (client, _):
         result = await client.call_tool("execute_code", {"code": CODE})
     assert (result.structured_content or {})["value"] == 2
+    forms = interrupted.forms
     assert ["n=1" in forms[0], *("n=2" in form for form in forms[1:])] == [True, True, True]
     assert served.log.read_text().split() == ["1", "2"]
 
 
-async def test_a_run_that_was_taken_up_and_is_stopped_again_tells_all_that_it_has_printed(served):
-    ending: list[Callable[[], None]] = []
-
-    async def person(_ctx, params) -> t.ElicitResult:
-        if "n=2" in params.message:
-            ending[-1]()
-            await anyio.sleep_forever()
-        return accept(tool_1="allow these calls")
-
-    async with served("legacy", person) as (client, kill):
-        ending.append(kill)
-        with pytest.raises(MCPError, match="Connection closed"):
-            await client.call_tool("execute_code", {"code": CODE})
-    async with served("legacy", person) as (client, kill):
-        ending.append(lambda: kill(signal.SIGTERM))
+async def test_a_run_that_was_taken_up_and_is_stopped_again_tells_all_that_it_has_printed(served, interrupted):
+    async with served("legacy", interrupted) as (client, kill):
+        interrupted.ends.append(lambda: kill(signal.SIGTERM))
         result = await client.call_tool("execute_code", {"code": CODE})
     envelope = result.structured_content or {}
     assert (envelope["stopped"]["limit"], envelope["stdout"]) == ("shutdown", "first 1\n")
