@@ -130,12 +130,30 @@ class KeptTokens:
         if keyrings.keep(SERVICE, self._user, text):
             self._file().unlink(missing_ok=True)
             return
+        keyrings.forget(SERVICE, self._user)  # what it still has would be read first
         path = self._file()
         make_private_folder(path.parent)
         write_whole(path, [text])
 
     def _file(self) -> Path:
         return tokens_folder() / f"{self._user}.json"
+
+
+class NewTokens(KeptTokens):
+    """Those of a login that is going on, which begins with nothing: what is kept stays until it is given tokens."""
+
+    def __init__(self, url: str, client: OAuthClient) -> None:
+        """Keep for a URL."""
+        super().__init__(url, client=client)
+        self._document: dict[str, object] = {}
+
+    def _read(self) -> dict[str, object]:
+        return self._document
+
+    def _write(self, document: dict[str, object]) -> None:
+        self._document = document
+        if "tokens" in document:
+            super()._write(document)
 
 
 def _secrets(tokens: OAuthToken) -> list[str]:

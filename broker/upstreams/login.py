@@ -21,7 +21,7 @@ from mcp.shared.auth import OAuthClientInformationFull
 from broker.errors import LoginError
 from broker.upstreams.explain import token_refused, unreachable
 from broker.upstreams.http_trail import HttpTrail
-from broker.upstreams.kept_tokens import KeptTokens
+from broker.upstreams.kept_tokens import NewTokens
 from broker.upstreams.oauth import OwnEndpoints, client_metadata
 from broker.upstreams.oauth_settings import OAuthClient
 
@@ -53,7 +53,7 @@ _ANSWER = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnect
 
 
 async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
-    """Let a person log in to a server, and keep the tokens.
+    """Let a person log in to a server, and keep the tokens; those of an earlier login go once there are new ones.
 
     Args:
         settings: The server; people log in there.
@@ -63,8 +63,7 @@ async def login(settings: ServerConfig, show: Callable[[str], None]) -> None:
         LoginError: It did not come about; the text says why.
     """
     oauth, url = settings.oauth or OAuthClient(), settings.url or ""
-    storage = KeptTokens(url, client=oauth)
-    storage.forget()
+    storage = NewTokens(url, oauth)
     await _register(oauth, storage)
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=oauth.redirect_port) as listener:
         port = listener.extra(SocketAttribute.local_port)  # noqa: S610  # of anyio
@@ -183,7 +182,7 @@ def _parameters(query: str) -> dict[str, str]:
     return {key: values[0] for key, values in parse_qs(query).items()}
 
 
-async def _register(oauth: OAuthClient, storage: KeptTokens) -> None:
+async def _register(oauth: OAuthClient, storage: NewTokens) -> None:
     """Put the client that the config names in the place of one that we would register."""
     if oauth.client_id is not None:
         method = "client_secret_basic" if oauth.client_secret else "none"

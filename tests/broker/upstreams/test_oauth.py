@@ -231,6 +231,17 @@ async def test_a_login_that_is_refused_is_explained_and_keeps_nothing():
         assert await KeptTokens(settings.url or "").get_tokens() is None
 
 
+async def test_a_login_that_fails_leaves_what_an_earlier_one_gave():
+    issuer = Issuer()
+    async with guarded(issuer) as settings, browser() as show:
+        await login(settings, show)
+        issuer.refuses = True
+        with pytest.raises(LoginError, match="access_denied"):
+            await login(settings, show)
+        async with Broker(Config(servers={"web": settings})) as broker:
+            assert broker.server_statuses()[0].problem is None
+
+
 @pytest.mark.parametrize("registers", [False, True])
 async def test_a_login_says_whether_the_client_or_its_token_was_refused(registers):
     class Forgetful(Issuer):
