@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from inspect import signature
+from inspect import isawaitable, signature
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import anyio
@@ -74,7 +74,10 @@ class _Threads:
         self._any = anyio.CapacityLimiter(math.inf)
 
     async def run(self, function: Callable[[], Any]) -> Any:
-        """Return what a function returns. A caller that is cancelled does not wait for it."""
+        """Return what a function returns. A caller that is cancelled does not wait for it.
+
+        A coroutine is awaited, as decorators return one that do not know their function for an `async def`.
+        """
         call = object()
         await self._taken.acquire_on_behalf_of(call)
         give_back = partial(self._taken.release_on_behalf_of, call)
@@ -82,20 +85,21 @@ class _Threads:
         # Taken by the thread when it begins, or else by a caller that was cancelled before: who takes it gives back.
         first = iter([call])
 
-        def work() -> Any:
+        def work() -> tuple[Any]:
             if next(first, None) is None:
-                return None
+                return (None,)
             try:
-                return function()
+                return (function(),)  # trio takes no bare coroutine from a thread
             finally:
                 with suppress(RuntimeError):  # the event loop has ended meanwhile
                     give_back_from_thread()
 
         try:
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._any)
+            (result,) = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._any)
         finally:
             if next(first, None) is not None:
                 give_back()
+        return await result if isawaitable(result) else result
 
 
 class _OfFunction(FuncMetadata):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import threading
@@ -312,6 +313,34 @@ async def test_a_callback_that_raises_is_no_mistake_of_the_model():
         await session.get_tool_details(["people.greet"])
         with pytest.raises(ValueError, match="the socket is closed"):
             await session.dispatch("execute_code", {"code": "await people.greet(name='Ada')"}, on_call=on_call)
+
+
+async def test_an_async_function_whose_decorator_is_no_coroutine_is_awaited():
+    def counted(function):
+        @functools.wraps(function)
+        def called(**arguments):
+            calls.append(arguments)
+            return function(**arguments)
+
+        return called
+
+    @counted
+    async def double(n: int) -> int:
+        await anyio.lowlevel.checkpoint()
+        return 2 * n
+
+    @counted
+    async def untyped(n: int):
+        await anyio.lowlevel.checkpoint()
+        return {"n": n}
+
+    calls: list[Any] = []
+    with anyio.fail_after(60):
+        async with Broker(servers={"sums": [double, untyped]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            script = "[await sums.double(n=4), await sums.untyped(n=5)]"
+            result = await session.execute_code(script, describe_references=True)
+    assert (result.value, result.error, calls) == ([8, {"n": 5}], None, [{"n": 4}, {"n": 5}])
 
 
 @pytest.mark.parametrize("arguments", [None, "", "null", {}])
