@@ -20,17 +20,6 @@ _MAX_NAMES = 3
 _NAME_CHARACTERS = 80
 
 
-def store_error(error: BaseException | None) -> StoreError | None:
-    """Return the fault of the store that an exception is about, if it is about nothing else.
-
-    It may be a group: several answers at once may each fail to be written.
-    """
-    if isinstance(error, BaseExceptionGroup):
-        found = [store_error(one) for one in error.exceptions]
-        return found[0] if all(found) else None
-    return error if isinstance(error, StoreError) else None
-
-
 def interrupted(recordings: Recordings, run_id: str, error: StoreError | SandboxError) -> RunInterruptedError:
     """Return how an interrupted run stands."""
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from broker.errors import StoreError
-from broker.recordings.journal.interruption import interrupted, store_error
+from broker.recordings.journal.interruption import interrupted
 from broker.recordings.journal.run_journal import RunJournal, UnrecordedRun
 from sandbox import Past, SandboxError
 
@@ -53,9 +53,8 @@ class RecordedRun:
         """
         if not isinstance(self.journal, RunJournal):
             return
-        fault: StoreError | SandboxError | None = store_error(error)
+        fault = error if isinstance(error, StoreError | SandboxError) else None
         if isinstance(error, SandboxError):
-            fault = error
             self.journal.cut_off()
         try:
             self.journal.close()

@@ -315,6 +315,18 @@ async def test_a_callback_that_raises_is_no_mistake_of_the_model():
             await session.dispatch("execute_code", {"code": "await people.greet(name='Ada')"}, on_call=on_call)
 
 
+async def test_a_callback_that_raises_at_each_of_many_calls_ends_the_run_with_one_error():
+    def on_call(*_: object) -> None:
+        raise ValueError("the socket is closed")
+
+    script = "import asyncio\nawait asyncio.gather(*(people.greet(name=name) for name in 'abcde'))"
+    with anyio.fail_after(60):
+        async with Broker(servers={"people": [greet]}) as broker:
+            session = broker.session(grants=[Grant("*")])
+            with pytest.raises(ValueError, match="the socket is closed"):
+                await session.execute_code(script, describe_references=True, on_call=on_call)
+
+
 async def test_an_async_function_whose_decorator_is_no_coroutine_is_awaited():
     def counted(function):
         @functools.wraps(function)
