@@ -98,11 +98,20 @@ def _report(result: ExecutionResult, request: object) -> None:
         where = f" at line {stopped.line}" if stopped.line else ""
         report_problem(f"stopped: the limit {stopped.reached} was reached{where}", _ADVICE.get(stopped.limit, ""))
     if result.outcome == "parked":
-        waits = f"parked: it waits for somebody to allow its calls; `codemode resume {result.run_id}` asks"
-        note(whole(waits, request))
+        note(whole(_parked(result), request))
     if result.calls:
         note("")
         note(call_table(result.calls))
+
+
+def _parked(result: ExecutionResult) -> str:
+    resume = f"codemode resume {result.run_id}"
+    if any(call.status == "outcome_unknown" for call in result.calls):
+        return (
+            "parked: it waits for somebody to say whether a call of unknown outcome is sent again; "
+            f"`{resume}` asks at a terminal, `{resume} --unknown fail` and `--unknown repeat` do not"
+        )
+    return f"parked: it waits for somebody to allow its calls; `{resume}` asks"
 
 
 def _kind(block: dict[str, Any]) -> str:

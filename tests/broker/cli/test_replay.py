@@ -235,6 +235,49 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     assert "has ended: completed, so there is nothing to resume" in again.stderr
 
 
+def test_a_run_is_not_resumed_without_the_servers_of_its_script_and_stays_as_it_is(
+    codemode, config, write_config, odd, tmp_path
+):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    assert codemode("run", "script.py", "-c", config, "--park").returncode == 4
+    run = json.loads(codemode("runs", "--json").stdout)[0]["run_id"]
+    missing = {"command": str(tmp_path / "gone")}
+    needs = "odd, whose tools its script may call, is"
+    for servers, said in (
+        (
+            {"other": odd},
+            "the config has no server 'odd', whose tools its script may call\n       Pass the config that",
+        ),
+        ({"odd": missing}, f"server {needs} down: the command '{tmp_path}/gone' was not found\n       Install it"),
+        ({"odd": missing | {"lazy": True}}, f"server {needs} down: the command"),
+        ({"odd": odd | {"disabled": True}}, f"server {needs} disabled\n       Take `disabled` out of its settings."),
+    ):
+        refused = codemode("resume", run, "-c", write_config(servers), "--allow", "odd.echo")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"error: {run} was not resumed: {said}" in refused.stderr
+        assert json.loads(codemode("runs", "--json").stdout)[0]["state"] == "parked"
+    resumed = codemode("resume", run, "-c", write_config({"odd": odd}), "--allow", "odd.echo")
+    assert (resumed.returncode, resumed.stdout) == (0, "one\ntwo\n")
+
+
+def test_a_run_with_a_call_of_unknown_outcome_says_how_it_goes_on_without_a_terminal(codemode, config, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    assert codemode("run", "script.py", "-c", config, "--allow", "odd.*").returncode == 0
+    lines = codemode("recordings", "export", "last").stdout.splitlines(keepends=True)
+    answered = next(number for number, line in enumerate(lines) if json.loads(line).get("event") == "answered")
+    (tmp_path / "sent.jsonl").write_text("".join(lines[:answered]))
+    assert codemode("recordings", "rm", "last").returncode == 0
+    run = codemode("recordings", "import", "sent.jsonl").stderr.split(":")[0]
+    parked = codemode("resume", run, "-c", config)
+    options = f"{run} --unknown fail --config {config}` and `--unknown repeat` do not"
+    assert (parked.returncode, parked.stdout) == (4, "")
+    assert "parked: it waits for somebody to say whether a call of unknown outcome is sent again; " in parked.stderr
+    assert options in parked.stderr
+    failed = codemode("resume", run, "-c", config, "--unknown", "fail")
+    assert failed.returncode == 1
+    assert "ToolOutcomeUnknown" in failed.stderr
+
+
 PARK = f"""
 import asyncio, sys
 from broker import Broker
