@@ -17,6 +17,7 @@ from broker.collector import collector_at_rest
 from broker.recordings.showing.html_page import html_page
 from broker.recordings.showing.picture import picture_of, spelled_cost, spelled_seconds
 from broker.recordings.showing.script_excerpt import excerpt
+from broker.whole_file import PRIVATE
 from codegen.plain_text import counted, indented, one_line, paragraph
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _show(request: ShowRequest) -> ExitCode:
     recording = read_target(request.target)
     picture = picture_of(recording)
     if request.html is not None:
-        write_file(request.html, html_page(recording, picture))
+        write_file(request.html, html_page(recording, picture), mode=PRIVATE)
         note(f"{request.html}: {counted(len(picture.spans), 'call')}")
     elif request.as_json:
         write_result(json.dumps(_json(recording, picture), indent=2))

@@ -7,7 +7,9 @@ styles where stderr is no terminal. Every text of a server passes `one_line` or 
 
 from __future__ import annotations
 
+import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -82,8 +84,8 @@ def write_result(text: str) -> None:
     write_to(sys.stdout, text if text.endswith("\n") else f"{text}\n")
 
 
-def write_file(name: str, text: str) -> None:
-    """Write a file that was asked for.
+def write_file(name: str, text: str, *, mode: int = 0o666) -> None:
+    """Write a file that was asked for; one that was not there gets this mode, less the umask.
 
     Raises:
         Problem: It cannot be written.
@@ -92,7 +94,8 @@ def write_file(name: str, text: str) -> None:
     if names_a_folder(name):
         raise Problem(f"{name}: is the name of a folder; name a file in it")
     try:
-        path.write_text(text, "utf-8")
+        with open(path, "w", encoding="utf-8", opener=partial(os.open, mode=mode)) as file:
+            file.write(text)
     except FileNotFoundError:
         raise Problem(f"{path}: there is no folder {path.parent}") from None
     except IsADirectoryError:
