@@ -92,12 +92,13 @@ class Picture:
         return lanes
 
     def by_line(self) -> dict[int, tuple[int, float]]:
-        """Return for each line of the script its calls, and the seconds that it waited for them together."""
-        found: dict[int, tuple[int, float]] = {}
+        """Return for each line of the script its calls, and for how many seconds one or more of them was under way."""
+        found: dict[int, tuple[int, float, float]] = {}
         for span in self.spans:
-            count, seconds = found.get(span.line, (0, 0.0))
-            found[span.line] = (count + 1, seconds + span.seconds)
-        return found
+            count, seconds, until = found.get(span.line, (0, 0.0, 0.0))
+            more = max(0.0, span.end - max(span.begin, until))
+            found[span.line] = (count + 1, seconds + more, max(until, span.end))
+        return {line: (count, seconds) for line, (count, seconds, _) in found.items()}
 
 
 def picture_of(recording: Recording) -> Picture:
@@ -118,7 +119,7 @@ def spelled_seconds(seconds: float) -> str:
 
 
 def spelled_cost(count: int, seconds: float) -> str:
-    """Return `4 calls, 19 ms`: how many calls a line made, and how long they took together; empty for none."""
+    """Return `4 calls, 19 ms`: how many calls a line made, and how long it waited for them; empty for none."""
     return f"{counted(count, 'call')}, {spelled_seconds(seconds)}" if count else ""
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.recordings.showing.picture import spelled_seconds
+from broker.recordings.showing.picture import Picture, Span, spelled_seconds
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "history" / "recording.jsonl"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -44,6 +44,19 @@ def test_json_has_the_spans(codemode):
     shown = json.loads(codemode("show", str(EXAMPLE), "--json").stdout)
     assert [span["number"] for span in shown["spans"]] == list(range(1, 26))
     assert all(0 <= span["begin"] <= span["sent"] <= span["end"] <= shown["seconds"] for span in shown["spans"])
+
+
+def test_the_cost_of_a_line_counts_the_time_of_calls_at_once_one_time():
+    times = [(0, 4, 5), (1, 4, 2), (2, 4, 6), (8, 4, 9), (3, 7, 4)]
+    spans = tuple(
+        Span(number, line, "a.b", begin, begin, end, None, "ok") for number, (begin, line, end) in enumerate(times)
+    )
+    assert Picture(9, spans, (), "completed", is_good=True).by_line() == {4: (4, 7), 7: (1, 1)}
+
+
+def test_a_page_is_as_private_as_an_exported_recording(codemode, tmp_path):
+    assert codemode("show", str(EXAMPLE), "--html", "run.html").returncode == 0
+    assert (tmp_path / "run.html").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_call_that_waits_for_a_person_is_marked(codemode, config, tmp_path):
