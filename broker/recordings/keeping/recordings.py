@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _DAY_NS = 86_400 * 10**9
 STATES: tuple[State, ...] = get_args(State)
 OPEN: tuple[State, ...] = ("interrupted", "parked")
+_MAX_NAMED = 4
 _BEGINNING = re.compile(r"(run_)?[0-9a-f]+")
 
 
@@ -240,11 +241,13 @@ class Recordings:
         else:
             start = name if name.startswith("run_") else f"run_{name}"
             rows = self.store.execute(
-                f"{SELECT} WHERE run_id >= ? AND run_id < ? AND {seen} LIMIT 2", (start, f"{start}g", *parameters)
+                f"{SELECT} WHERE run_id >= ? AND run_id < ? AND {seen} LIMIT {_MAX_NAMED}",
+                (start, f"{start}g", *parameters),
             )
         found = [self._entry(row) for row in rows]
         if len(found) > 1:
-            raise RecordingError(f"several recordings begin with {name!r}; give more of the id.")
+            these = ", ".join(sorted(entry.run_id for entry in found))
+            raise RecordingError(f"several recordings begin with {name!r}, such as {these}; give more of the id.")
         return found[0] if found else None
 
     def find_open(self, name: str, principal: str | None = None) -> RecordingEntry:

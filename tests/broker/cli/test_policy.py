@@ -214,9 +214,10 @@ def test_a_beginning_that_several_runs_share_is_not_said_to_have_no_calls(codemo
     codemode("run", "-", "-c", governed, stdin=ECHO)
     with sqlite3.connect(f"{data_home}/codemode-broker/broker.sqlite3") as store:
         store.execute("UPDATE recording SET run_id = 'run_0' || substr(run_id, 6)")
+        these = ", ".join(name for (name,) in store.execute("SELECT run_id FROM recording ORDER BY run_id"))
     store.close()
     finished = codemode(*command, "run_0")
-    said = "error: several recordings begin with 'run_0'; give more of the id.\n"
+    said = f"error: several recordings begin with 'run_0', such as {these}; give more of the id.\n"
     assert (finished.returncode, finished.stdout, finished.stderr) == (2, "", said)
 
 
