@@ -293,9 +293,9 @@ class Broker:
         Raises:
             TypeError: `timeout_seconds` is no number, or a name no text.
             ValueError: `timeout_seconds` is negative or NaN.
-            RuntimeError: The broker is not open.
+            RuntimeError: The broker is not open, or is open on another event loop.
         """
-        self._open_tasks()
+        self._task_group()
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         by_name = self._upstreams.by_name
@@ -313,10 +313,10 @@ class Broker:
         Raises:
             UnknownToolError: No tool has this name.
             UnavailableError: Its server cannot be used and the tool is not known, or it does not describe the tool now.
-            RuntimeError: The broker is not open.
+            RuntimeError: The broker is not open, or is open on another event loop.
             TypeError: The name is no text.
         """
-        self._open_tasks()
+        self._task_group()
         check_texts(name=name)
         of_no_session = Disclosure(
             self.catalog,
@@ -331,10 +331,10 @@ class Broker:
 
         Raises:
             UnavailableError: No tool of the category is known, and a server that may have some cannot be used now.
-            RuntimeError: The broker is not open.
+            RuntimeError: The broker is not open, or is open on another event loop.
             TypeError: The name is no text.
         """
-        self._open_tasks()
+        self._task_group()
         check_texts(name=name)
         await self._shelf.finder.look_into(name)
 
@@ -355,9 +355,9 @@ class Broker:
         Raises:
             TypeError: `timeout_seconds` is no number.
             ValueError: It is negative or NaN.
-            RuntimeError: The broker is not open.
+            RuntimeError: The broker is not open, or is open on another event loop.
         """
-        self._open_tasks()
+        self._task_group()
         if timeout_seconds is not None:
             check_seconds(timeout_seconds=timeout_seconds)
         return await self._upstreams.settled(timeout_seconds)

@@ -245,6 +245,24 @@ async def test_a_broker_is_used_on_its_own_event_loop(anyio_backend_name):
         assert (await session.execute_code("1")).value == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("need_servers", ()),
+        ("read_tool", ("sums.add",)),
+        ("wake_category", ("sums",)),
+        ("wait_until_settled", ()),
+    ],
+)
+async def test_a_broker_waits_for_its_servers_on_its_own_event_loop(anyio_backend_name, method, given):
+    async def elsewhere(broker):
+        with anyio.fail_after(10), pytest.raises(RuntimeError, match="the broker is open on another event loop"):
+            await getattr(broker, method)(*given)
+
+    async with Broker(servers={"sums": [add]}, opens_sandbox=False) as broker:
+        await anyio.to_thread.run_sync(functools.partial(anyio.run, elsewhere, broker, backend=anyio_backend_name))
+
+
 GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "one text": ({"grants": "sums.*"}, TypeError, "grants are several: write ['sums.*']"),
     "one grant": ({"grants": Grant("sums.*")}, TypeError, "grants are several, not one Grant: write grants=[…]"),
