@@ -88,6 +88,9 @@ def import_recordings(
     \b
     Example:
       codemode recordings import report.jsonl
+
+    \b
+    Exit codes: 0 all are imported, 2 one or more are not.
     """  # noqa: D301  # \b keeps click from refilling the lines
     from broker.cli import recordings as command
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from broker.cli.exit_codes import ExitCode
+from broker.cli.next_command import whole
 from broker.cli.stored import STYLES, as_json, open_recordings, when
-from broker.cli.terminal import Problem, note, write_result, write_table
+from broker.cli.terminal import Problem, note, report_problem, write_result, write_table
+from broker.errors import RecordingError
 from broker.recordings.events import json_schema
 from broker.recordings.showing.picture import spelled_seconds
 from codegen.plain_text import counted, one_line
@@ -72,13 +74,19 @@ async def export_recordings(request: FilesRequest) -> ExitCode:
 
 
 async def import_recordings(request: FilesRequest) -> ExitCode:
-    """Take recordings over from files."""
+    """Take recordings over from files: all that can be, so that the command can be repeated for the others."""
+    code = ExitCode.COMPLETED
     with open_recordings(makes_store=True) as recordings:
         for name in request.names:
-            found = recordings.import_file(name)
+            try:
+                found = recordings.import_file(name)
+            except RecordingError as error:
+                report_problem(whole(str(error), request))
+                code = ExitCode.USAGE
+                continue
             cut = f"; the file {found.cut}" if found.cut else ""
             note(f"{found.run_id}: {counted(len(found.calls), 'call')}, {found.state}{cut}")
-    return ExitCode.COMPLETED
+    return code
 
 
 async def remove_recordings(request: FilesRequest) -> ExitCode:

@@ -18,6 +18,7 @@ from broker.cli.compile_progress import compile_progress
 from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
 from broker.cli.junit import junit_xml
+from broker.cli.next_command import whole
 from broker.cli.replay_live import compared, judged
 from broker.cli.replay_steps import walk
 from broker.cli.stored import read_target
@@ -164,7 +165,7 @@ async def _replay_one(broker: Broker, name: str) -> Verdict:
         recording = await anyio.to_thread.run_sync(read_target, name)
         found = await broker.replay(recording)
     except (RecordingError, Problem) as error:
-        return Verdict(name, "unusable", str(error))
+        return Verdict(name, "unusable", whole(str(error), None))
     seconds = round(anyio.current_time() - began, 3)
     if found.difference is None:
         return Verdict(name, "same", "", found.notes, found.calls, seconds)

@@ -328,6 +328,28 @@ def test_recordings_leave_come_back_and_go(codemode, config, tmp_path):
     assert codemode("recordings", "export", "last").stdout == (tmp_path / "run.jsonl").read_text()
 
 
+def test_all_files_that_can_be_are_imported_whatever_the_others_are(codemode, tmp_path):
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    for word in "ab":
+        codemode("run", "-", stdin=repr(word))
+        codemode("recordings", "export", "last", "-o", f"{word}.jsonl")
+        assert codemode("recordings", "rm", "last").returncode == 0
+    files = ("a.jsonl", "missing.jsonl", "other.jsonl", "a.jsonl", "b.jsonl")
+    finished = codemode("recordings", "import", *files)
+    assert finished.returncode == 2
+    first, missing, other, again, last = finished.stderr.splitlines()
+    assert [first[20:], last[20:]] == [": 0 calls, completed"] * 2
+    assert missing.startswith("error: missing.jsonl")
+    assert other == "error: other.jsonl: is not a recording (no line of it begins a codemode-recording)"
+    assert again.startswith(f"error: {first[:20]} is recorded already")
+    assert len(json.loads(codemode("recordings", "list", "--json").stdout)) == 2
+
+
+def test_a_replay_names_commands_that_find_its_store(codemode, tmp_path):
+    finished = codemode("replay", "last", CODEMODE_STORE=str(tmp_path / "mine.sqlite3"))
+    assert f"`CODEMODE_STORE={tmp_path}/mine.sqlite3 codemode run`" in finished.stderr
+
+
 def test_a_run_during_which_the_clock_was_set_back_took_no_negative_time(codemode, data_home):
     codemode("run", "-", stdin="1")
     with sqlite3.connect(f"{data_home}/codemode-broker/broker.sqlite3") as store:
