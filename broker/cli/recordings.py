@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from broker.recordings.keeping.entries import RecordingEntry
 
 _NAME_CHARACTERS = 40
+_MAX_LISTED = 10**9  # of more, SQLite takes no number
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,15 @@ class FilesRequest:
 async def list_recordings(request: ListRequest) -> ExitCode:
     """Print the recordings, newest first."""
     with open_recordings() as recordings:
-        found = recordings.list(limit=request.limit)
+        one_more = recordings.list(limit=min(request.limit, _MAX_LISTED) + 1)
+    found = one_more[: request.limit]
     if request.as_json:
         write_result(json.dumps([as_json(entry) for entry in found], indent=2))
     elif found:
         columns = ("run", "began", "script", "state", "calls", "took")
         write_table(columns, [_row(entry) for entry in found], right={"calls", "took"}, whole={"run", "began"})
+        if len(one_more) > len(found):
+            note(f"there are older ones; `codemode recordings list -n {2 * request.limit}` shows more")
     else:
         note("nothing is recorded yet")
     return ExitCode.COMPLETED

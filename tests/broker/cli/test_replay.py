@@ -345,6 +345,17 @@ def test_all_files_that_can_be_are_imported_whatever_the_others_are(codemode, tm
     assert len(json.loads(codemode("recordings", "list", "--json").stdout)) == 2
 
 
+def test_a_list_says_that_there_are_older_recordings(codemode):
+    for _ in "ab":
+        codemode("run", "-", stdin="1")
+    short = codemode("recordings", "list", "-n", "1")
+    assert len(short.stdout.splitlines()) == 1
+    assert short.stderr == "there are older ones; `codemode recordings list -n 2` shows more\n"
+    for enough in ("2", str(2**63), "9" * 40):
+        assert codemode("recordings", "list", "-n", enough).stderr == ""
+    assert len(json.loads(codemode("recordings", "list", "-n", "1", "--json").stdout)) == 1
+
+
 def test_a_replay_names_commands_that_find_its_store(codemode, tmp_path):
     finished = codemode("replay", "last", CODEMODE_STORE=str(tmp_path / "mine.sqlite3"))
     assert f"`CODEMODE_STORE={tmp_path}/mine.sqlite3 codemode run`" in finished.stderr
