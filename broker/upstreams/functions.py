@@ -56,7 +56,7 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
     for function in functions:
         try:
             _add(server, function, threads)
-        except (PydanticUserError, InvalidSignature) as error:
+        except (PydanticUserError, InvalidSignature, ValueError) as error:  # ValueError: of names that pydantic takes
             reason = str(error).partition("\n")[0].partition(". Set `")[0]
             reason = f"{reason}: {error.__cause__}" if isinstance(error.__cause__, NameError) else reason
             raise TypeError(f"servers[{name!r}]: {function.__name__} cannot be a tool: {reason}") from None

@@ -121,6 +121,14 @@ async def test_of_a_result_of_no_type_it_is_said_which_and_nothing_of_how_the_sd
     assert str(caught.value) == f"servers['sums']: look cannot be a tool: {said}"
 
 
+async def test_a_function_is_named_whose_parameter_has_a_name_that_cannot_be_used():
+    def configure(model_config: str = "small") -> str:
+        return model_config
+
+    with anyio.fail_after(30), pytest.raises(TypeError, match=r"servers\['sums'\]: configure cannot be a tool: "):
+        await Broker(servers={"sums": [configure]}, opens_sandbox=False).__aenter__()
+
+
 @pytest.mark.parametrize("config", [None, 5, ["mcp.json"]])
 def test_what_is_no_config_is_named(config):
     with pytest.raises(
