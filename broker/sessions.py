@@ -327,7 +327,7 @@ class Session:
             StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded, as when it is closed.
-            RuntimeError: The broker is not open, or is open on another event loop; or `stop` was used before.
+            RuntimeError: The broker is not open, or is open on another event loop; or `stop` has stopped a run before.
         """
         self._check_open()
         check_script(script)

@@ -36,10 +36,13 @@ class Watching:
 
         Raises:
             TypeError: The text names the argument.
+            RuntimeError: `stop` has stopped a run before.
         """
         check_told(on_output=self.on_output, on_call=self.on_call, known_answers=self.known_answers)
         if self.stop is not None and not hasattr(self.stop, "cancelled_caught"):
             raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {type(self.stop).__name__}")
+        if self.stop is not None and self.stop.cancelled_caught:  # asyncio would enter it again, and stop at once
+            raise RuntimeError("stop has stopped a run before: take a new anyio.CancelScope() for each")
 
     def telling(self, note: Callable[[CallRecord], None], add: Callable[[str, str], None]) -> Watching:
         """Return the same, with somebody else told first of each call that has ended and of what is printed."""

@@ -271,6 +271,17 @@ async def test_a_broker_waits_for_its_servers_on_its_own_event_loop(anyio_backen
         await anyio.to_thread.run_sync(functools.partial(anyio.run, elsewhere, broker, backend=anyio_backend_name))
 
 
+async def test_a_scope_that_has_stopped_a_run_stops_no_other():
+    stop = anyio.CancelScope()
+    async with Broker() as broker:
+        session = broker.session()
+        with anyio.fail_after(30):
+            ended = await session.execute_code("print(1)\nwhile True: pass", stop=stop, on_output=lambda *_: stop.cancel())
+            with pytest.raises(RuntimeError):  # trio has words of its own for any second use
+                await session.execute_code("1", stop=stop)
+    assert ended.outcome == "stopped"
+
+
 GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "one text": ({"grants": "sums.*"}, TypeError, "grants are several: write ['sums.*']"),
     "one grant": ({"grants": Grant("sums.*")}, TypeError, "grants are several, not one Grant: write grants=[…]"),
