@@ -276,7 +276,9 @@ async def test_a_scope_that_has_stopped_a_run_stops_no_other():
     async with Broker() as broker:
         session = broker.session()
         with anyio.fail_after(30):
-            ended = await session.execute_code("print(1)\nwhile True: pass", stop=stop, on_output=lambda *_: stop.cancel())
+            ended = await session.execute_code(
+                "print(1)\nwhile True: pass", stop=stop, on_output=lambda *_: stop.cancel()
+            )
             with pytest.raises(RuntimeError):  # trio has words of its own for any second use
                 await session.execute_code("1", stop=stop)
     assert ended.outcome == "stopped"
