@@ -46,7 +46,7 @@ class Extraction:
 
 
 Extractor: TypeAlias = "Callable[[Extraction], Awaitable[Any]]"
-"""Asks a model, and returns its answer as JSON data; raises UnfitResultError where the answer is none."""
+"""Asks a model, and returns its answer as JSON data; raises `broker.errors.UnfitResultError` if the answer is none."""
 
 
 @dataclass(frozen=True, slots=True)
