@@ -10,7 +10,7 @@ from sandbox.build_folder import build_folder
 from sandbox.compiled import write_private
 from sandbox.componentize import ComponentizeError, build_component, programs_ended_at_exit
 from sandbox.errors import ImageError
-from sandbox.images import COMPONENT_NAME, LOCK_NAME, BuiltImage, image_folder, read_lock_file
+from sandbox.images import COMPONENT_NAME, PACKAGES_LOCK, BuiltImage, image_folder, read_lock_file
 from sandbox.locks import format_lock, read_lock
 from sandbox.private_folder import prepare_folder
 from sandbox.wheels import EXTRA, resolve, unpack
@@ -70,7 +70,7 @@ def build_image(
             build_component(place / COMPONENT_NAME, packages, scratch=temporary)
         except ComponentizeError as error:
             raise ImageError(_import_failure(str(error), left_out)) from None
-    write_private(place / LOCK_NAME, text.encode())
+    write_private(place / PACKAGES_LOCK, text.encode())
     return BuiltImage(name, place / COMPONENT_NAME, wheels, left_out)
 
 

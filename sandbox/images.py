@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sandbox.image import Image
 
 COMPONENT_NAME = "guest.wasm"
-LOCK_NAME = "packages.lock"
+PACKAGES_LOCK = "packages.lock"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -53,7 +53,7 @@ class BuiltImage:
     @property
     def lock(self) -> Path:
         """The lock."""
-        return self.component.with_name(LOCK_NAME)
+        return self.component.with_name(PACKAGES_LOCK)
 
 
 def find_image(name: str, folder: Path | None = None) -> Path:
@@ -107,9 +107,9 @@ def list_images(folder: Path | None = None) -> tuple[BuiltImage, ...]:
     """Return all images that were built, by name."""
     parts = sorted(_folder(folder).glob(f"*/{COMPONENT_NAME}"))
     return tuple(
-        BuiltImage(path.parent.name, path, read_lock(read_lock_file(path.with_name(LOCK_NAME))))
+        BuiltImage(path.parent.name, path, read_lock(read_lock_file(path.with_name(PACKAGES_LOCK))))
         for path in parts
-        if path.with_suffix(".json").exists() and path.with_name(LOCK_NAME).exists()
+        if path.with_suffix(".json").exists() and path.with_name(PACKAGES_LOCK).exists()
     )
 
 

@@ -34,7 +34,7 @@ BODY_BYTES = 256 * 1024
 """The longest answer."""
 
 
-class Reply(BaseModel):
+class AnswerBody(BaseModel):
     """The body of an answer to a question."""
 
     model_config = ConfigDict(extra="forbid")
@@ -42,7 +42,7 @@ class Reply(BaseModel):
     choices: list[Choice] = Field(max_length=1_000)
 
 
-class Filled(BaseModel):
+class FormBody(BaseModel):
     """The body of an answer to a form of a server: `content` has its fields by their names."""
 
     model_config = ConfigDict(extra="forbid")
@@ -89,7 +89,7 @@ class _Answers:
         asked = next((one for one in self.box.open if one.id == request.path_params["id"]), None)
         if asked is None:
             return _problem(404, "there is no such question: it was answered, or its time is over")
-        reply = Reply.model_validate_json(body)
+        reply = AnswerBody.model_validate_json(body)
         return _taken(is_first=asked.reply(answers_of(asked.question, reply.choices)))
 
     async def fill(self, request: Request) -> Response:
@@ -97,7 +97,7 @@ class _Answers:
         asked = next((one for one in self.box.forms if one.id == request.path_params["id"]), None)
         if asked is None:
             return _problem(404, "there is no such form: it was answered, or its time is over")
-        reply = Filled.model_validate_json(body)
+        reply = FormBody.model_validate_json(body)
         fault = asked.form.fault(reply.content) if reply.action == "accept" else None
         if fault is not None:
             return _problem(400, f"content: {fault}")

@@ -17,7 +17,7 @@ from broker.authorization.predicates import Predicate
 from broker.authorization.question_text import in_full, rows
 from broker.authorization.shown import shown_ends, shown_name
 from broker.cli import forms
-from broker.cli.prompts import Entry, chosen, said_yes, typed
+from broker.cli.prompts import MenuLine, chosen, said_yes, typed
 from broker.cli.terminal import note, notes
 from broker.errors import PatternError
 
@@ -74,11 +74,11 @@ def _heading(groups: Sequence[CallGroup]) -> str:
     return f"Which calls of {names} do you allow?" if names else "Which calls do you allow?"
 
 
-def _menu_of_all(question: Question) -> list[Entry]:
+def _menu_of_all(question: Question) -> list[MenuLine]:
     return [
-        Entry("n", "Refuse them", "deny"),
-        Entry("y", f"Allow {_these(len(question.calls))}", "these"),
-        Entry("o", "Decide for each tool", "each"),
+        MenuLine("n", "Refuse them", "deny"),
+        MenuLine("y", f"Allow {_these(len(question.calls))}", "these"),
+        MenuLine("o", "Decide for each tool", "each"),
     ]
 
 
@@ -105,19 +105,19 @@ async def _about(question: Question, number: int) -> list[Choice]:
             return [Choice(group=number, decision="deny", note=(said or "")[:1_000])]
 
 
-def _menu(group: CallGroup) -> list[Entry]:
+def _menu(group: CallGroup) -> list[MenuLine]:
     count, tool = len(group.calls), shown_name(group.name, _NAME_CHARACTERS)
     return [
-        Entry("n", "Refuse", "deny"),
-        Entry("y", f"Allow {_these(count)}", "these"),
-        Entry("a", f"Allow calls like {_this(group)} in this run", "alike"),
-        Entry("k", "Always allow calls like that; `codemode grants revoke` undoes it", "always"),
-        Entry("c", "Allow a number of calls like that in this run", "count"),
-        Entry("e", "Allow calls in this run whose arguments pass tests that I write", "edit"),
-        Entry("t", f"Allow every call of {tool} in this run", "any"),
-        Entry("f", "Show the arguments in full", "full"),
-        Entry("d", "Show the tool's definition", "show"),
-        Entry("r", "Refuse, with a note for the script", "note"),
+        MenuLine("n", "Refuse", "deny"),
+        MenuLine("y", f"Allow {_these(count)}", "these"),
+        MenuLine("a", f"Allow calls like {_this(group)} in this run", "alike"),
+        MenuLine("k", "Always allow calls like that; `codemode grants revoke` undoes it", "always"),
+        MenuLine("c", "Allow a number of calls like that in this run", "count"),
+        MenuLine("e", "Allow calls in this run whose arguments pass tests that I write", "edit"),
+        MenuLine("t", f"Allow every call of {tool} in this run", "any"),
+        MenuLine("f", "Show the arguments in full", "full"),
+        MenuLine("d", "Show the tool's definition", "show"),
+        MenuLine("r", "Refuse, with a note for the script", "note"),
     ]
 
 

@@ -16,7 +16,7 @@ from broker.cli.findings import Finding
 from broker.server.issuer_keys import (
     FETCH_SECONDS,
     KeysError,
-    NoAnswerError,
+    UnreachableIssuerError,
     fetch_keys,
     issuer_metadata,
     place_of_keys,
@@ -81,11 +81,11 @@ async def _in_time(looking: Awaitable[_Looked]) -> _Looked:
         with anyio.fail_after(FETCH_SECONDS):
             return await looking
     except TimeoutError:
-        raise NoAnswerError(f"no answer within {FETCH_SECONDS:g} s") from None
+        raise UnreachableIssuerError(f"no answer within {FETCH_SECONDS:g} s") from None
 
 
 def _fault(subject: str, error: KeysError, remedy: str) -> Finding:
-    what_to_do = _REACH if isinstance(error, NoAnswerError) else remedy
+    what_to_do = _REACH if isinstance(error, UnreachableIssuerError) else remedy
     return Finding(subject, is_right=False, found=str(error), what_to_do=what_to_do)
 
 

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from broker.authorization.forms import FormReply
-from broker.cli.prompts import Entry, chosen, several, typed
+from broker.cli.prompts import MenuLine, chosen, several, typed
 from broker.cli.terminal import note
 
 if TYPE_CHECKING:
@@ -38,10 +38,13 @@ async def fill(form: Form) -> FormReply:
     return FormReply("accept", content)
 
 
-def _beginning(form: Form) -> list[Entry]:
+def _beginning(form: Form) -> list[MenuLine]:
     if form.url:
-        return [Entry("n", "Refuse", "refuse"), Entry("y", "I have been there; tell the server to go on", "go on")]
-    return [Entry("n", "Refuse; the server is told that you declined", "refuse"), Entry("y", "Answer", "go on")]
+        return [
+            MenuLine("n", "Refuse", "refuse"),
+            MenuLine("y", "I have been there; tell the server to go on", "go on"),
+        ]
+    return [MenuLine("n", "Refuse; the server is told that you declined", "refuse"), MenuLine("y", "Answer", "go on")]
 
 
 async def _answer(field: FormField) -> Any:
@@ -53,7 +56,7 @@ async def _answer(field: FormField) -> Any:
             return await _yes_or_no(field)
         case "choice":
             options = [(title if title == value else f"{title} ({value})", value) for value, title in field.options]
-            return await chosen(_entries(options, field), f"| {field.title}:", default=field.default)
+            return await chosen(_lines(options, field), f"| {field.title}:", default=field.default)
         case "choices":
             return await several(field.options, f"| {field.title}:", field.default or [])
     default = "" if field.default is None else str(field.default)
@@ -64,16 +67,16 @@ async def _answer(field: FormField) -> Any:
 
 async def _yes_or_no(field: FormField) -> Any:
     answer = await chosen(
-        _entries([("yes", "yes"), ("no", "no")], field),
+        _lines([("yes", "yes"), ("no", "no")], field),
         f"| {field.title}:",
         default={True: "yes"}.get(field.default, "no"),
     )
     return answer == "yes" if answer in {"yes", "no"} else answer
 
 
-def _entries(options: list[tuple[str, str]], field: FormField) -> list[Entry]:
-    entries = [Entry("", title, value) for title, value in options]
-    return entries if field.is_required else [*entries, Entry("", "(no answer)", _SKIP)]
+def _lines(options: list[tuple[str, str]], field: FormField) -> list[MenuLine]:
+    lines = [MenuLine("", title, value) for title, value in options]
+    return lines if field.is_required else [*lines, MenuLine("", "(no answer)", _SKIP)]
 
 
 def _value(field: FormField, text: str) -> Any:

@@ -8,26 +8,26 @@ from xml.etree import ElementTree as ET  # written only, nothing is parsed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from broker.cli.replay import Verdict
+    from broker.cli.replay import ReplayedTarget
 
 
-def junit_xml(verdicts: Sequence[Verdict]) -> str:
+def junit_xml(replayed: Sequence[ReplayedTarget]) -> str:
     """Return one test suite with a test case for each recording."""
     suite = ET.Element(
         "testsuite",
         name="codemode replay",
-        tests=str(len(verdicts)),
-        failures=str(sum(verdict.result == "different" for verdict in verdicts)),
-        errors=str(sum(verdict.result == "unusable" for verdict in verdicts)),
-        time=f"{sum(verdict.seconds for verdict in verdicts):.3f}",
+        tests=str(len(replayed)),
+        failures=str(sum(target.result == "different" for target in replayed)),
+        errors=str(sum(target.result == "unusable" for target in replayed)),
+        time=f"{sum(target.seconds for target in replayed):.3f}",
     )
-    for verdict in verdicts:
-        case = ET.SubElement(suite, "testcase", classname="recordings", name=_legal(verdict.name))
-        case.set("time", f"{verdict.seconds:.3f}")
-        if verdict.result != "same":
-            kind = "failure" if verdict.result == "different" else "error"
-            element = ET.SubElement(case, kind, message=_legal(verdict.detail.partition("\n")[0]))
-            element.text = _legal(verdict.detail)
+    for target in replayed:
+        case = ET.SubElement(suite, "testcase", classname="recordings", name=_legal(target.name))
+        case.set("time", f"{target.seconds:.3f}")
+        if target.result != "same":
+            kind = "failure" if target.result == "different" else "error"
+            element = ET.SubElement(case, kind, message=_legal(target.detail.partition("\n")[0]))
+            element.text = _legal(target.detail)
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 

@@ -17,7 +17,7 @@ from broker.cli.mcp_servers import open_config, save_config
 from broker.cli.next_command import whole
 from broker.cli.terminal import Problem, note, write_table
 from broker.config.clients.client_file import servers_of
-from broker.config.clients.entries import Folders, NotTakenError, converted
+from broker.config.clients.entries import Folders, NotConvertedError, converted
 from broker.config.clients.known_clients import CLIENTS, file_of
 from broker.config.edit import entry_problems
 from broker.config.problems import name_problems
@@ -135,7 +135,7 @@ class _Taking:
         """Put a server into the config; return the line that says so, or why not."""
         try:
             made = converted(written, self.folders)
-        except NotTakenError as error:
+        except NotConvertedError as error:
             return shown_name(name), "left out", shown_text(str(error), _NOTE_CHARACTERS)
         if problems := entry_problems(new_name, made.entry):
             return shown_name(name), "left out", shown_text("; ".join(problems), _NOTE_CHARACTERS)

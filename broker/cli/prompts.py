@@ -26,7 +26,7 @@ _LINE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MenuLine:
     """One line of a menu; `key` is a letter that goes to it, where it has one."""
 
     key: str
@@ -34,19 +34,18 @@ class Entry:
     value: str
 
 
-async def chosen(entries: Sequence[Entry], message: str, *, default: Any = None) -> str | None:
+async def chosen(lines: Sequence[MenuLine], message: str, *, default: Any = None) -> str | None:
     """Return the value of the chosen line; the pointer begins at the first one, or at `default`."""
     import questionary  # noqa: PLC0415  # 40 ms, only where somebody is asked
 
-    has_keys = all(entry.key for entry in entries)
+    has_keys = all(line.key for line in lines)
     choices = [
-        questionary.Choice(entry.title, value=entry.value, shortcut_key=entry.key if has_keys else None)
-        for entry in entries
+        questionary.Choice(line.title, value=line.value, shortcut_key=line.key if has_keys else None) for line in lines
     ]
     prompt = questionary.select(
         message,
         choices=choices,
-        default=default if any(entry.value == default for entry in entries) else None,
+        default=default if any(line.value == default for line in lines) else None,
         use_shortcuts=has_keys,
         use_jk_keys=False,
         instruction="(arrow keys or letter, then Enter)" if has_keys else "(arrow keys, then Enter)",

@@ -62,7 +62,7 @@ class ReplayRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReplayedTarget:
     """What became of one target.
 
     Attributes:
@@ -92,16 +92,16 @@ async def replay_recordings(request: ReplayRequest) -> ExitCode:
         return judged([(name, read_target(name)) for name in targets], request)
     if request.live or request.script is not None:
         return await compared(_only(targets), request)
-    verdicts = await _replay_all(targets)
+    replayed = await _replay_all(targets)
     if request.junit is not None:
-        write_file(request.junit, junit_xml(verdicts))
+        write_file(request.junit, junit_xml(replayed))
     if request.as_json:
-        write_result(json.dumps([asdict(verdict) for verdict in verdicts], indent=2))
+        write_result(json.dumps([asdict(target) for target in replayed], indent=2))
     else:
-        _report(verdicts)
-    if any(verdict.result == "unusable" for verdict in verdicts):
+        _report(replayed)
+    if any(target.result == "unusable" for target in replayed):
         return ExitCode.USAGE
-    return ExitCode.COMPLETED if all(verdict.result == "same" for verdict in verdicts) else ExitCode.DIFFERENT
+    return ExitCode.COMPLETED if all(target.result == "same" for target in replayed) else ExitCode.DIFFERENT
 
 
 def _check(request: ReplayRequest) -> None:
@@ -137,8 +137,8 @@ def _check(request: ReplayRequest) -> None:
             )
 
 
-async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
-    verdicts: dict[str, Verdict] = {}
+async def _replay_all(targets: Sequence[str]) -> list[ReplayedTarget]:
+    replayed: dict[str, ReplayedTarget] = {}
     limiter = anyio.CapacityLimiter(max(1, os.cpu_count() or 1))
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
     console = notes()
@@ -151,40 +151,40 @@ async def _replay_all(targets: Sequence[str]) -> list[Verdict]:
 
             async def one(name: str) -> None:
                 async with limiter:
-                    verdicts[name] = await _replay_one(broker, name)
+                    replayed[name] = await _replay_one(broker, name)
                 progress.advance(bar)
 
             for name in targets:
                 tasks.start_soon(one, name)
-    return [verdicts[name] for name in targets]
+    return [replayed[name] for name in targets]
 
 
-async def _replay_one(broker: Broker, name: str) -> Verdict:
+async def _replay_one(broker: Broker, name: str) -> ReplayedTarget:
     began = anyio.current_time()
     try:
         recording = await anyio.to_thread.run_sync(read_target, name)
         found = await broker.replay(recording)
     except (RecordingError, Problem) as error:
-        return Verdict(name, "unusable", whole(str(error), None))
+        return ReplayedTarget(name, "unusable", whole(str(error), None))
     seconds = round(anyio.current_time() - began, 3)
     if found.difference is None:
-        return Verdict(name, "same", "", found.notes, found.calls, seconds)
+        return ReplayedTarget(name, "same", "", found.notes, found.calls, seconds)
     place = f"line {found.difference.line}: " if found.difference.line else ""
     detail = f"{place}{found.difference.what} came out differently\n{found.difference.diff}"
-    return Verdict(name, "different", detail, found.notes, found.calls, seconds)
+    return ReplayedTarget(name, "different", detail, found.notes, found.calls, seconds)
 
 
-def _report(verdicts: Sequence[Verdict]) -> None:
-    for verdict in verdicts:
-        for line in (*verdict.notes, *([verdict.detail] if verdict.detail else [])):
-            print_diff(notes(), line if line.startswith(verdict.name) else f"{verdict.name}: {line}")
+def _report(replayed: Sequence[ReplayedTarget]) -> None:
+    for target in replayed:
+        for line in (*target.notes, *([target.detail] if target.detail else [])):
+            print_diff(notes(), line if line.startswith(target.name) else f"{target.name}: {line}")
     table = Table(box=None, pad_edge=False)
     for column in ("recording", "result", "calls", "s"):
         table.add_column(column, header_style="dim", justify="right" if column in {"calls", "s"} else "left")
-    for verdict in verdicts:
-        style = "green" if verdict.result == "same" else "red"
-        name = Text(one_line(verdict.name, _NAME_CHARACTERS))
-        table.add_row(name, Text(verdict.result, style), f"{verdict.calls}", f"{verdict.seconds:.2f}")
+    for target in replayed:
+        style = "green" if target.result == "same" else "red"
+        name = Text(one_line(target.name, _NAME_CHARACTERS))
+        table.add_row(name, Text(target.result, style), f"{target.calls}", f"{target.seconds:.2f}")
     note(table)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from broker.cli.replay import ReplayRequest
     from broker.recordings.recording import Recording
     from broker.recordings.replay.compare import Comparison
-    from broker.recordings.replay.policy_replay import Verdict
+    from broker.recordings.replay.policy_replay import JudgedCall
 
 _TEXT_CHARACTERS = 200
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
@@ -94,12 +94,12 @@ def judged(recordings: Sequence[tuple[str, Recording]], request: ReplayRequest) 
     policy = _policy(request.policy or Path())
     found = {name: judge_recording(recording, policy) for name, recording in recordings}
     if request.as_json:
-        rows = {name: [asdict(verdict) for verdict in verdicts] for name, verdicts in found.items()}
+        rows = {name: [asdict(one) for one in calls] for name, calls in found.items()}
         write_result(json.dumps(rows, indent=2))
     else:
-        for name, verdicts in found.items():
-            _print_verdicts(name, verdicts)
-    is_same = all(verdict.is_same for verdicts in found.values() for verdict in verdicts)
+        for name, calls in found.items():
+            _print_judged(name, calls)
+    is_same = all(one.is_same for calls in found.values() for one in calls)
     return ExitCode.COMPLETED if is_same else ExitCode.DIFFERENT
 
 
@@ -133,19 +133,19 @@ def _report(found: Comparison) -> None:
     note(counted(len(found.changes) + len(found.others), "difference") if found else "no differences")
 
 
-def _print_verdicts(name: str, verdicts: Sequence[Verdict]) -> None:
+def _print_judged(name: str, calls: Sequence[JudgedCall]) -> None:
     console = notes()
     console.print(Text(one_line(name, _TEXT_CHARACTERS), "bold"), soft_wrap=True)
     rows = [
         (
-            one_line(verdict.name, _TEXT_CHARACTERS),
-            str(verdict.call),
-            str(verdict.line),
-            verdict.then,
-            Text(verdict.now, "" if verdict.is_same else "bold red"),
-            one_line(verdict.basis, _TEXT_CHARACTERS),
+            one_line(one.name, _TEXT_CHARACTERS),
+            str(one.call),
+            str(one.line),
+            one.then,
+            Text(one.now, "" if one.is_same else "bold red"),
+            one_line(one.basis, _TEXT_CHARACTERS),
         )
-        for verdict in verdicts
+        for one in calls
     ]
     columns = ("tool", "call", "line", "then", "now", "because of")
     print_table(console, columns, rows, right={"call", "line"}, whole={"tool"})

@@ -16,7 +16,7 @@ from broker.search.words import stems
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from broker.search.short_forms import Form, Forms
+    from broker.search.short_forms import Wording, Wordings
 
 # Before the colon, what people say; after it, what tools may say in its place.
 _PRODUCTS = """
@@ -115,7 +115,7 @@ _PRODUCTS = """
 """
 
 
-def products_for(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
+def products_for(said: Sequence[str]) -> Iterator[tuple[Wording, list[Wording]]]:
     """Return each kind of product that is among the stems of a text, with the products of this kind."""
     text = f" {' '.join(said)} "
     for kind, products in forms_among(said, _known()):
@@ -124,8 +124,8 @@ def products_for(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
 
 
 @lru_cache(maxsize=1)
-def _known() -> Forms:
-    known: Forms = {}
+def _known() -> Wordings:
+    known: Wordings = {}
     for line in _PRODUCTS.strip().splitlines():
         kinds, products = ([tuple(stems(name)) for name in names.split(",")] for names in line.split(":"))
         for kind in kinds:

@@ -24,7 +24,7 @@ from broker.search.words import stem, stems, words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from broker.search.short_forms import Form
+    from broker.search.short_forms import Wording
     from broker.search.weights import Ranking
 
 QUERY_CHARACTERS = 2_000
@@ -65,7 +65,7 @@ class Terms:
     joined: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)
-    forms: list[tuple[Form, list[Form]]] = field(default_factory=list)
+    forms: list[tuple[Wording, list[Wording]]] = field(default_factory=list)
     capitals: set[str] = field(default_factory=set)
     action: Action = field(default_factory=Action)
 

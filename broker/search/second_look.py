@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from broker.search.documents import Document
     from broker.search.postings import Postings
     from broker.search.queries import Terms
-    from broker.search.short_forms import Form
+    from broker.search.short_forms import Wording
     from broker.search.weights import Ranking
 
 _BEST_OF_SERVER = 3
@@ -150,7 +150,7 @@ class _Table:
                 most[number] = max(most.get(number, 0.0), worth[word] * impact)
         return most.items()
 
-    def _in_other_words(self, form: Form, others: Sequence[Form]) -> Iterable[tuple[int, float]]:
+    def _in_other_words(self, form: Wording, others: Sequence[Wording]) -> Iterable[tuple[int, float]]:
         """Return what documents say of the other forms, beyond what they say of this one: who says two says no more."""
         rarity = self._rarity
         said: dict[int, float] = defaultdict(float)
@@ -164,7 +164,7 @@ class _Table:
                 most[number] = max(most.get(number, 0.0), worth * share - said.get(number, 0.0))
         return most.items()
 
-    def _saying(self, form: Form) -> Mapping[int, float]:
+    def _saying(self, form: Wording) -> Mapping[int, float]:
         """Return how much documents say of all these words, between 0 and 1; twice as much of each counts twice."""
         whole = sum(map(self._rarity.__getitem__, form))
         amounts: dict[int, float] = defaultdict(float)

@@ -18,10 +18,10 @@ from broker.search.words import stems
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Form: TypeAlias = "tuple[str, ...]"
-"""Its stems."""
+Wording: TypeAlias = "tuple[str, ...]"
+"""One of the forms, by its stems."""
 
-Forms: TypeAlias = "dict[str, dict[Form, list[Form]]]"
+Wordings: TypeAlias = "dict[str, dict[Wording, list[Wording]]]"
 """What may stand for each form, by the first stem of the form."""
 
 # The forms of a line stand for each other.
@@ -216,12 +216,12 @@ _FORMS = """
 """
 
 
-def other_forms(said: Sequence[str]) -> Iterator[tuple[Form, list[Form]]]:
+def other_forms(said: Sequence[str]) -> Iterator[tuple[Wording, list[Wording]]]:
     """Return each form that is known here among the stems of a text, with its other forms."""
     return forms_among(said, _known())
 
 
-def forms_among(said: Sequence[str], known: Forms) -> Iterator[tuple[Form, list[Form]]]:
+def forms_among(said: Sequence[str], known: Wordings) -> Iterator[tuple[Wording, list[Wording]]]:
     """Return each form of `known` among the stems of a text, without its stop words, with what stands for it."""
     for start, word in enumerate(said):
         if (forms := known.get(word)) is None:
@@ -232,8 +232,8 @@ def forms_among(said: Sequence[str], known: Forms) -> Iterator[tuple[Form, list[
 
 
 @lru_cache(maxsize=1)
-def _known() -> Forms:
-    known: Forms = {}
+def _known() -> Wordings:
+    known: Wordings = {}
     for line in _FORMS.strip().splitlines():
         for form, other in permutations([tuple(stems(text)) for text in line.split(",")], 2):
             others = known.setdefault(form[0], {}).setdefault(form, [])
@@ -242,6 +242,6 @@ def _known() -> Forms:
     return known
 
 
-def telling(form: Form) -> Form:
+def telling(form: Wording) -> Wording:
     """Return a form without its stop words."""
     return tuple(word for word in form if word not in stop_stems())

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from broker.server.way_to_client import Request
+    from broker.server.way_to_client import RequestToClient
 
     Answering: TypeAlias = Callable[[str | None], Awaitable[t.CallToolResult]]
 
@@ -163,7 +163,7 @@ class _Asked(Answerable[t.InputResponse]):
         key: Names it to the client: as the server that asks does, which may call all its questions the same.
     """
 
-    def __init__(self, request: Request, about: str, key: str) -> None:
+    def __init__(self, request: RequestToClient, about: str, key: str) -> None:
         super().__init__()
         self.request = request
         shown = canonical_json([about, request.model_dump(mode="json")])
@@ -239,7 +239,7 @@ class _Kept:
         self._news.set()
         self._news = anyio.Event()
 
-    async def _send(self, request: Request, about: str, key: str) -> t.InputResponse | None:
+    async def _send(self, request: RequestToClient, about: str, key: str) -> t.InputResponse | None:
         """Give the client a request when it comes for it; one at a time."""
         async with self._turn:
             self.asked = asked = _Asked(request, about, key)

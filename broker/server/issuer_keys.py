@@ -41,7 +41,7 @@ class KeysError(Exception):
         super().__init__(one_line(why, _REASON_CHARACTERS))
 
 
-class NoAnswerError(KeysError):
+class UnreachableIssuerError(KeysError):
     """Nobody answers where they should be."""
 
 
@@ -150,7 +150,7 @@ async def _document(url: str, client: httpx2.AsyncClient) -> Any:
 
     Raises:
         KeysError: It is too long.
-        NoAnswerError: Nobody answers there.
+        UnreachableIssuerError: Nobody answers there.
     """
     body = bytearray()
     try:
@@ -163,6 +163,6 @@ async def _document(url: str, client: httpx2.AsyncClient) -> Any:
                     raise KeysError(f"{url} answers with more than {DOCUMENT_BYTES} bytes")
         return json.loads(body)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise NoAnswerError(f"{url} does not answer: {type(error).__name__}") from None
+        raise UnreachableIssuerError(f"{url} does not answer: {type(error).__name__}") from None
     except (ValueError, RecursionError):  # it is no JSON, or nested so deep that nobody means it
         return None

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    Request: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
-    Send: TypeAlias = Callable[[Request], Awaitable[t.InputResponse | None]]
-    SendAbout: TypeAlias = Callable[[Request, str, str], Awaitable[t.InputResponse | None]]
+    RequestToClient: TypeAlias = t.ElicitRequest | t.CreateMessageRequest
+    Send: TypeAlias = Callable[[RequestToClient], Awaitable[t.InputResponse | None]]
+    SendAbout: TypeAlias = Callable[[RequestToClient, str, str], Awaitable[t.InputResponse | None]]
 
     LatestRequest: TypeAlias = Callable[[], ServerRequestContext[Any, Any]]
 
@@ -59,7 +59,7 @@ def reaching(
         reply = await send(t.ElicitRequest(params=params), about, key)
         return reply if isinstance(reply, t.ElicitResult) else t.ElicitResult(action="cancel")
 
-    async def send_any(request: Request) -> t.InputResponse | None:
+    async def send_any(request: RequestToClient) -> t.InputResponse | None:
         return await send(request, "", "")
 
     token, token_of_latest = _WAY.set(send_any), _LATEST.set(latest)
@@ -74,7 +74,7 @@ def reaching(
 
 
 async def push(
-    ctx: ServerRequestContext[Any, Any], request: Request, _about: str, _key: str
+    ctx: ServerRequestContext[Any, Any], request: RequestToClient, _about: str, _key: str
 ) -> t.ElicitResult | t.CreateMessageResultWithTools:
     """Send a request of our own, while the client's is open.
 
@@ -92,7 +92,7 @@ async def push(
 
 
 async def _pushed(
-    ctx: ServerRequestContext[Any, Any], request: Request
+    ctx: ServerRequestContext[Any, Any], request: RequestToClient
 ) -> t.ElicitResult | t.CreateMessageResultWithTools:
     metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
     if isinstance(request, t.CreateMessageRequest):

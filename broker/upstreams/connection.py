@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import CallOptions, ProgressFnT
 
     from broker.upstreams.probing import ProbingDispatcher
-    from broker.upstreams.upstream_requests import Reply, UpstreamRequests
+    from broker.upstreams.upstream_requests import UpstreamRequests
 
 _KEY_CHARACTERS = 256
 _REFUSED = t.ErrorData(code=t.INVALID_REQUEST, message="Refused.")
@@ -168,7 +168,7 @@ class Connection:
         name: str,
         arguments: dict[str, Any],
         on_progress: ProgressFnT | None = None,
-        replies: Mapping[str, Reply] | None = None,
+        replies: Mapping[str, t.InputResponse] | None = None,
         state: str | None = None,
         *,
         may_ask: bool = False,
@@ -317,7 +317,7 @@ class Connection:
         answer = await self._requested("sampling/createMessage", params)
         return answer if isinstance(answer, t.CreateMessageResult | t.ErrorData) else _REFUSED
 
-    async def _requested(self, method: str, params: t.RequestParams) -> Reply | t.ErrorData:
+    async def _requested(self, method: str, params: t.RequestParams) -> t.InputResponse | t.ErrorData:
         try:
             asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
             return await self.requests.pushed(method, asked)

@@ -84,7 +84,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
     async def handled(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions) -> dict[str, Any]:
         """Return the server's answer to a request, or raise its error as `MCPError`."""
         number = opts.get("request_id")
-        request = Request(
+        request = HandledMessage(
             next(self._numbers) if number is None else number, self.notify_client, opts.get("on_progress")
         )
         try:
@@ -137,7 +137,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
 
         async def notified(method: str, params: Mapping[str, Any] | None) -> None:
             if not run_notify_intercept(on_notify_intercept, method, params):
-                await on_notify(Request(None, self.notify_client), method, params)
+                await on_notify(HandledMessage(None, self.notify_client), method, params)
 
         self._notified = notified
         try:
@@ -148,7 +148,7 @@ class InProcessDispatcher(Dispatcher[TransportContext]):
 
 
 @dataclass(slots=True)
-class Request:
+class HandledMessage:
     """One message on its way, as the SDK's handlers see it."""
 
     request_id: t.RequestId | None

@@ -52,8 +52,6 @@ class Sampling:
 Sampler: TypeAlias = "Callable[[Sampling], Awaitable[t.CreateMessageResult]]"
 """The embedding program's: asks a model for a server, or raises to refuse."""
 
-Reply: TypeAlias = "t.ElicitResult | t.CreateMessageResult"
-
 
 class RefusedError(Exception):
     """A request that nobody answers; the text is ours, and the server is told."""
@@ -140,7 +138,7 @@ class UpstreamRequests:
             for scope in [scope for scope, run in self._pushed.items() if run == call.run]:
                 scope.cancel()
 
-    async def pushed(self, method: str, params: Mapping[str, Any]) -> Reply:
+    async def pushed(self, method: str, params: Mapping[str, Any]) -> t.InputResponse:
         """Answer a request of the server's own, for the run whose calls are open.
 
         Raises:
@@ -159,14 +157,16 @@ class UpstreamRequests:
         raise RefusedError("the call is over")
 
     async def completed(
-        self, call: OpenCall, send: Callable[[Mapping[str, Reply] | None, str | None], Awaitable[dict[str, Any]]]
+        self,
+        call: OpenCall,
+        send: Callable[[Mapping[str, t.InputResponse] | None, str | None], Awaitable[dict[str, Any]]],
     ) -> dict[str, Any]:
         """Send a call, and again with the answers as long as it is answered with questions; return the last result.
 
         Raises:
             RefusedError: A question is one that nobody answers.
         """
-        replies: dict[str, Reply] | None = None
+        replies: dict[str, t.InputResponse] | None = None
         state: str | None = None
         while True:
             raw = await send(replies, state)
@@ -179,7 +179,7 @@ class UpstreamRequests:
                 raise RefusedError(f"its state is longer than {STATE_CHARACTERS} characters")
             replies = {key: await self._reply(call, key, request) for key, request in requests.items()}
 
-    async def _reply(self, call: OpenCall, key: str, request: Any) -> Reply:
+    async def _reply(self, call: OpenCall, key: str, request: Any) -> t.InputResponse:
         tool = call.person.tool if call.person is not None else ""
         match request:
             case {"method": str(method), "params": dict(params)}:
@@ -188,7 +188,9 @@ class UpstreamRequests:
                 return await self._answer(call, method, {}, tool)
         raise RefusedError("it asks for nothing that we know")
 
-    async def _answer(self, call: OpenCall, method: str, params: Mapping[str, Any], tool: str, key: str = "") -> Reply:
+    async def _answer(
+        self, call: OpenCall, method: str, params: Mapping[str, Any], tool: str, key: str = ""
+    ) -> t.InputResponse:
         async with call.turn():
             match method:
                 case "elicitation/create":

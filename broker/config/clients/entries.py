@@ -20,7 +20,7 @@ from broker.config.value_faults import words_for
 from broker.upstreams.server_config import ServerConfig
 
 
-class NotTakenError(Exception):
+class NotConvertedError(Exception):
     """The entry cannot be one of ours; the text says why, as the end of a sentence that begins with the server."""
 
 
@@ -117,20 +117,22 @@ def converted(given: object, folders: Folders) -> Converted:
     """Return an entry, as JSON or TOML has it, as one of ours.
 
     Raises:
-        NotTakenError: It is no entry, is codemode itself, or speaks what the broker does not.
+        NotConvertedError: It is no entry, is codemode itself, or speaks what the broker does not.
     """
     if not isinstance(given, Mapping):
-        raise NotTakenError("is not an object")
+        raise NotConvertedError("is not an object")
     try:
         written = _Written.model_validate(_renamed(given))
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
-        raise NotTakenError(f"{fault['loc'][0]!r} {words_for(fault)}") from None
+        raise NotConvertedError(f"{fault['loc'][0]!r} {words_for(fault)}") from None
     if written.type in _OTHER_TRANSPORTS:
-        raise NotTakenError(f"speaks {written.type}; the broker speaks stdio and streamable HTTP")
+        raise NotConvertedError(f"speaks {written.type}; the broker speaks stdio and streamable HTTP")
     entry = _command(written) | _address(written) | _common(written)
     if ("command" in entry) == ("url" in entry):
-        raise NotTakenError("has both a command and a URL" if entry.get("url") else "has neither a command nor a URL")
+        raise NotConvertedError(
+            "has both a command and a URL" if entry.get("url") else "has neither a command nor a URL"
+        )
     entry = _rewritten(entry, folders)
     if "command" in entry and folders.workspace is not None:
         entry |= _in_workspace(entry, folders.workspace)
@@ -161,7 +163,7 @@ def _command(written: _Written) -> dict[str, Any]:
         return {}
     names = {PurePath(word.replace("\\", "/")).name.removesuffix(".exe") for word in (command, *args)}
     if "serve" in args and names & {"codemode", "codemode-broker"}:
-        raise NotTakenError("is codemode itself")
+        raise NotConvertedError("is codemode itself")
     passed = (one if isinstance(one, str) else one.name for one in written.env_vars)
     env = {name: f"${{{name}}}" for name in passed} | env
     parts = {"command": command, "args": args, "env": env, "cwd": written.cwd}
@@ -215,7 +217,7 @@ def _rewritten(value: Any, folders: Folders) -> Any:
     value = _INPUT.sub(lambda found: f"${{{_variable_name(found[1])}}}", value)
     for found in _REFERENCE.finditer(value):
         if of_variable(found[1]) or found[1] == "CLAUDE_PROJECT_DIR":
-            raise NotTakenError(f"uses {found[0]}, which only its client knows")
+            raise NotConvertedError(f"uses {found[0]}, which only its client knows")
     return value
 
 

@@ -28,7 +28,7 @@ Decided = Literal["allowed", "denied", "asked", "not sent"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JudgedCall:
     """One call under two policies.
 
     Attributes:
@@ -54,7 +54,7 @@ class Verdict:
         return self.then in {self.now, "not sent"} or self.now == "asked"
 
 
-def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
+def judge_recording(recording: Recording, policy: Policy) -> list[JudgedCall]:
     """Judge the recorded calls in order, with what people had allowed and refused before the run.
 
     Raises:
@@ -65,7 +65,7 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
     flow = FlowState()
     made_at = 0.0
     quotas = Quotas(policy, clock=lambda: made_at)
-    verdicts = []
+    judged = []
     for story in recording.calls.values():
         tool = tools.get(story.function)
         if story.function == TOOL:
@@ -87,11 +87,11 @@ def judge_recording(recording: Recording, policy: Policy) -> list[Verdict]:
             quotas.count(pending)
         now: Decided = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
         basis = basis_name(decision.basis.kind, decision.basis.name)
-        verdicts.append(Verdict(story.call.id, pending.qualified_name, story.line, _then(story), now, basis))
+        judged.append(JudgedCall(story.call.id, pending.qualified_name, story.line, _then(story), now, basis))
         answer = story.answer
         if answer is not None and story.sent is not None:
             flow.receive(pending, answer)
-    return verdicts
+    return judged
 
 
 def _pending(recording: Recording, story: CallStory, tool: RecordedTool) -> PendingCall:

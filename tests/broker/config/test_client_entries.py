@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config.clients.entries import Folders, NotTakenError, converted
+from broker.config.clients.entries import Folders, NotConvertedError, converted
 from broker.config.edit import entry_problems
 
 HOME = Folders(Path("/home/me"), Path("/home/me"))
@@ -110,7 +110,7 @@ def test_what_a_client_allows_is_named_and_not_taken_over():
     ],
 )
 def test_what_cannot_be_one_of_ours_says_why(written, reason):
-    with pytest.raises(NotTakenError) as refused:
+    with pytest.raises(NotConvertedError) as refused:
         converted(written, HOME)
     assert str(refused.value) == reason
 
@@ -157,7 +157,7 @@ KEYS = st.sampled_from(
 def test_whatever_is_written_becomes_an_entry_that_json_has_or_a_reason(written):
     try:
         made = converted(written, HOME)
-    except NotTakenError:
+    except NotConvertedError:
         return
     json.dumps(made.entry)
     assert all(isinstance(problem, str) for problem in entry_problems("a", made.entry))
