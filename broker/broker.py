@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.lowlevel
 
-from broker.audit.log import AuditLog
-from broker.authorization.desk import ConsentDesk
-from broker.authorization.kept_grants import KeptGrants, server_identity
-from broker.authorization.policy import Policy
-from broker.authorization.quotas import Quotas
-from broker.config.config import Config
-from broker.config.problems import name_problems
-from broker.disclosure.disclosure import Disclosure
-from broker.errors import ConfigError
-from broker.host_arguments import (
+from broker.api_arguments import (
     SERVERS_BY_NAME,
     check_answerer,
     check_asked,
@@ -35,6 +26,15 @@ from broker.host_arguments import (
     grants_of,
     names_of,
 )
+from broker.audit.log import AuditLog
+from broker.authorization.desk import ConsentDesk
+from broker.authorization.kept_grants import KeptGrants, server_identity
+from broker.authorization.policy import Policy
+from broker.authorization.quotas import Quotas
+from broker.config.config import Config
+from broker.config.problems import name_problems
+from broker.disclosure.disclosure import Disclosure
+from broker.errors import ConfigError
 from broker.recorded_runs import RecordedRuns, seen
 from broker.recordings.journal.recorder import Recorder
 from broker.recordings.keeping.recordings import Recordings

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from broker.api_arguments import check_count, check_store, check_texts
 from broker.errors import RecordingError
-from broker.host_arguments import check_count, check_store, check_texts
 from broker.named_file import names_a_folder
 from broker.recordings.keeping.recordings import STATES, Recordings
 from broker.recordings.keeping.transfer import export, exported, import_file, load_whole

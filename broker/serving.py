@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from broker.host_arguments import check_seconds, check_texts
+from broker.api_arguments import check_seconds, check_texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection

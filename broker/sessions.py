@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
+from broker.api_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure, not_fetched
 from broker.errors import SearchError
-from broker.host_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
 from broker.recordings.settings import UNKNOWN_OUTCOMES
 from broker.runs.execution import Execution
 from broker.runs.parking import Parking

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.answerable import Answerable
+from broker.api_arguments import check_kind, check_texts, check_told
 from broker.authorization.forms import FormReply
 from broker.authorization.questions import answers_of
-from broker.host_arguments import check_kind, check_texts, check_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The callbacks of whoever watches a run: told of output and calls, able to stop it, or answering what it asks.
 
-Above: sessions.py and the surface, which take it from a caller. Below: host_arguments.py. `Session.execute_code` says
+Above: sessions.py and the surface, which take it from a caller. Below: api_arguments.py. `Session.execute_code` says
 what each is.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from broker.host_arguments import check_told
+from broker.api_arguments import check_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,10 +18,10 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from broker.api_arguments import check_told
 from broker.broker import Broker
 from broker.disclosure.tool_descriptions import SESSION_KEY
 from broker.errors import SearchError, UnknownToolError
-from broker.host_arguments import check_told
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking

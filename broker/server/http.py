@@ -22,7 +22,7 @@ from starlette.routing import Route
 from broker.errors import ConfigError
 from broker.server.challenge import challenge_with_reasons
 from broker.server.connections import Connections, end_standing_streams
-from broker.server.own_address import OwnAddress
+from broker.server.host_and_origin import HostAndOrigin
 from broker.server.request_values import BoundedValues
 from broker.server.slow_requests import TimedProtocol
 from broker.server.stated_length import OneLength
@@ -146,7 +146,7 @@ def http_app(server: BrokerServer, address: Address) -> Starlette:
         token_verifier=verifier,
         custom_starlette_routes=[Route("/health", health), *tools_routes(server.broker, security, scopes)],
     )
-    app.add_middleware(OwnAddress)
+    app.add_middleware(HostAndOrigin)
     app.add_middleware(OneLength)
     challenge_with_reasons(app)
     # Answered, not redirected: behind a proxy the address of a redirect would lack its path, and maybe its TLS.

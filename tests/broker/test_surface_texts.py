@@ -489,12 +489,12 @@ FOR_OTHERS = {
     ),
     "authors of programs": (
         "broker/__init__.py",
+        "broker/api_arguments.py",
         "broker/authorization/choices.py",
         "broker/authorization/grants.py",
         "broker/authorization/http_answers.py",
         "broker/authorization/predicates.py",
         "broker/authorization/question_box.py",
-        "broker/host_arguments.py",
         "broker/recorded_runs.py",
         "broker/runs/parking.py",
         "broker/sessions.py",
@@ -504,7 +504,7 @@ FOR_OTHERS = {
     "clients, below the protocol": (
         "broker/server/agents.py",
         "broker/server/connections.py",
-        "broker/server/own_address.py",
+        "broker/server/host_and_origin.py",
         "broker/server/request_ids.py",
         "broker/server/request_values.py",
         "broker/server/slow_requests.py",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from broker.api_arguments import check_recording
 from broker.authorization.predicates import pointer
-from broker.host_arguments import check_recording
 from broker.recordings.replay.alignment import Alignment
 from broker.recordings.replay.replay import Difference, pretty
 from broker.recordings.writing import outcome_json

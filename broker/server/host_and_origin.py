@@ -29,7 +29,7 @@ _REFUSING = {421: ("Host", "serve.allowed_hosts"), 403: ("Origin", "serve.allowe
 _SHOWN_CHARACTERS = 200
 
 
-class OwnAddress:
+class HostAndOrigin:
     """An application behind the check of the forms."""
 
     def __init__(self, app: ASGIApp) -> None:
