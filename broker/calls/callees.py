@@ -13,6 +13,7 @@ from broker.authorization.calls import PendingCall, ToolFacts
 from broker.calls.argument_faults import fault_of
 from broker.calls.call_failures import failed_at_server, needs_description, refused
 from broker.calls.host_paths import HostPaths
+from broker.errors import UpstreamError
 from broker.texts import call_texts
 from broker.tools.near_names import MAX_NAMES
 from broker.tools.tool_changes import what_changed
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from broker.authorization.forms import Person
     from broker.authorization.policy import Policy
     from broker.disclosure.disclosure import Disclosure
-    from broker.errors import UpstreamError
     from broker.tools.catalog import CatalogEntry
     from broker.upstreams.upstream import Upstream
     from sandbox import Call, Completion
@@ -49,22 +49,11 @@ class Callee(Protocol):
     def refused(self, reason: str) -> Failed:
         """Return the failure of a call that was not allowed, or could not be recorded."""
 
-    def failed_at_server(self, error: UpstreamError) -> Failed:
-        """Return the failure of a call that `reach` or `send` raised."""
-
-    async def reach(self) -> None:
-        """Wait until it can be called.
-
-        Raises:
-            UpstreamError: It cannot.
-        """
+    async def reach(self) -> Failed | None:
+        """Wait until it can be called; return why it cannot."""
 
     async def send(self, person: Person | None) -> Completion:
-        """Send the call, once; `person` can be asked what the server wants to know meanwhile.
-
-        Raises:
-            UpstreamError: There is no answer.
-        """
+        """Send the call, once; `person` can be asked what the server wants to know meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,25 +154,32 @@ class CalledTool:
         """Return the failure of a call that was not allowed, or could not be recorded."""
         return refused(self._entry, reason)
 
-    def failed_at_server(self, error: UpstreamError) -> Failed:
-        """Return the failure of a call at its server."""
-        return failed_at_server(self._entry, error, HostPaths(self.pending.arguments))
-
-    async def reach(self) -> None:
+    async def reach(self) -> Failed | None:
         """Wait for the server, which is started if it is not running."""
-        await self._upstream.connected()
+        try:
+            await self._upstream.connected()
+        except UpstreamError as error:
+            return failed_at_server(self._entry, error, self._paths)
+        return None
 
     async def send(self, person: Person | None) -> Completion:
         """Send `tools/call`, once, and convert the result."""
         pending = self.pending
-        raw = await self._upstream.call_tool(
-            pending.tool,
-            pending.arguments,
-            on_progress=self._tools.on_progress,
-            run=pending.caller.run,
-            person=person,
-        )
-        return self._tools.convert(raw, self._entry, HostPaths(pending.arguments))
+        try:
+            raw = await self._upstream.call_tool(
+                pending.tool,
+                pending.arguments,
+                on_progress=self._tools.on_progress,
+                run=pending.caller.run,
+                person=person,
+            )
+        except UpstreamError as error:
+            return failed_at_server(self._entry, error, self._paths)
+        return self._tools.convert(raw, self._entry, self._paths)
+
+    @property
+    def _paths(self) -> HostPaths:
+        return HostPaths(self.pending.arguments)
 
     @property
     def _upstream(self) -> Upstream:

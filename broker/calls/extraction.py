@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from broker.authorization.calls import PendingCall
     from broker.authorization.forms import Person
-    from broker.errors import UpstreamError
     from sandbox import Completion
 
 MAX_CHARACTERS = 400_000
@@ -72,12 +71,9 @@ class CalledModel:
         """Return the failure of a call that was not allowed, or could not be recorded."""
         return _failed("ToolRefusedError", reason)
 
-    def failed_at_server(self, error: UpstreamError) -> Failed:
-        """Return the failure of a call at a server; a model is none."""
-        return _failed("ToolError", str(error))
-
-    async def reach(self) -> None:
-        """Do nothing: the model is there."""
+    async def reach(self) -> Failed | None:
+        """Return None: the model is there."""
+        return None
 
     async def send(self, person: Person | None) -> Completion:  # noqa: ARG002  # a model asks nothing back
         """Ask the model, and check its answer against the type."""

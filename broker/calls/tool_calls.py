@@ -20,7 +20,6 @@ from broker.calls.callees import MissingTool, ServerTools
 from broker.calls.extraction import CalledModel, no_model
 from broker.calls.host_paths import HostPaths
 from broker.calls.tool_results import completion_of
-from broker.errors import UpstreamError
 from broker.texts import call_texts
 from broker.tracing import call_span, is_traced
 from sandbox import Call, Completion, Failed, Returned
@@ -192,16 +191,14 @@ class ToolCalls:
 
     async def _send(self, call: Call, callee: Callee, attempt: Attempt) -> Completion:
         pending = attempt.call
-        try:
-            async with self._desk.turn(pending):
-                # First, because a server that comes back may have another tool of that name.
-                await callee.reach()
+        async with self._desk.turn(pending):
+            # First, because a server that comes back may have another tool of that name.
+            completion: Completion | None = await callee.reach()
+            if completion is None:
                 failed = self._overtaken(call, callee, attempt) or self._unwritten(call, callee, attempt)
                 if failed is not None:
                     return failed
                 completion = await callee.send(self._person(pending.tool))
-        except UpstreamError as error:
-            completion = callee.failed_at_server(error)
         if self._blocks is not None and (kept := self._blocks.take_new()):
             self._journal.kept(call.id, kept)
         self._desk.receive(pending, _received(completion))
