@@ -5,7 +5,7 @@ Above: app.py. Below: turns.py, room.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import anyio
@@ -71,14 +71,16 @@ class Stop(anyio.CancelScope):
 
 
 class LiveRun:
-    """A run that goes on until its work ends, it is stopped, or it is dropped."""
+    """A run that goes on until its work ends, it is stopped, or it is dropped: a claim on the room for runs."""
 
-    def __init__(self, principal: str) -> None:
-        """Hold nothing yet; `principal` is whose it is."""
+    def __init__(self, principal: str, used_at: float) -> None:
+        """Hold nothing yet; `principal` is whose it is, and of two that wait the one of the lower `used_at` is refused."""
         self.principal = principal
+        self.used_at = used_at
         self.stop = Stop()
         """Cancelling it stops the script, and the work goes on to report that."""
-        self.has_turn = False
+        self.is_busy = False
+        """Whether it has its turn, and is not refused any more."""
         self._drop = anyio.CancelScope()
         self._is_refused = False
 
@@ -105,18 +107,11 @@ class LiveRun:
         """
         with self._drop:
             async with turns.turn(self.principal):
-                self.has_turn = True
+                self.is_busy = True
                 return await work(self)
         if self._is_refused:
             raise NoRoomError
         raise DrainingError(has_begun=self.has_begun)
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    principal: str
-    used_at: float
-    is_busy: bool
 
 
 class Runs:
@@ -126,7 +121,8 @@ class Runs:
         """Allow `at_once` runs at the same time, and `waiting` more that wait."""
         self._turns = Turns(at_once)
         self._most = at_once + waiting
-        self._live: dict[LiveRun, None] = {}
+        self._live: dict[int, LiveRun] = {}
+        self._numbers = count()
         self._all_ended = anyio.Event()
         self._draining = False
 
@@ -145,12 +141,12 @@ class Runs:
             raise DrainingError
         if len(self._live) >= self._most:
             self._make_room(principal)
-        live = LiveRun(principal)
-        self._live[live] = None
+        number = next(self._numbers)
+        self._live[number] = live = LiveRun(principal, used_at=-number)  # who came last goes first
         try:
             return await live.perform(work, self._turns)
         finally:
-            self._live.pop(live, None)
+            self._live.pop(number, None)
             if not self._live:
                 self._all_ended.set()
 
@@ -160,12 +156,10 @@ class Runs:
         Raises:
             NoRoomError: Nobody else has more.
         """
-        claims = {run: _Claim(run.principal, -place, run.has_turn) for place, run in enumerate(self._live)}
-        leaving = gives_way(claims, principal)
-        if leaving is None or leaving.principal == principal:
+        leaving = gives_way(self._live, principal)
+        if leaving is None or self._live[leaving].principal == principal:
             raise NoRoomError
-        del self._live[leaving]
-        leaving.refuse()
+        self._live.pop(leaving).refuse()
 
     async def drain(self, grace_seconds: float) -> None:
         """Begin no more runs; after `grace_seconds`, stop those that go on, and drop those that then do not report.
@@ -179,14 +173,14 @@ class Runs:
         self._all_ended = anyio.Event()
         with anyio.move_on_after(grace_seconds):
             await self._all_ended.wait()
-        for live in list(self._live):
+        for live in list(self._live.values()):
             if live.has_begun:
                 live.stop.cancel()
             else:
                 live.drop()
         with anyio.move_on_after(REPORT_SECONDS):
             await self._all_ended.wait()
-        for live in list(self._live):
+        for live in list(self._live.values()):
             live.drop()
         if self._live:
             await self._all_ended.wait()
