@@ -51,9 +51,9 @@ class Scored(NamedTuple):
 class KeywordIndex:
     """An index of tools by server, in memory: reading 10,000 tools takes seconds, a query milliseconds."""
 
-    def __init__(self, *, fields: Fields | None = None, ranking: Ranking | None = None) -> None:
+    def __init__(self, *, ranking: Ranking | None = None) -> None:
         """Start empty."""
-        self._fields = fields or Fields()
+        self._fields = Fields()
         self._ranking = ranking or Ranking()
         self._postings = Postings()
         self._vocabulary = Vocabulary(self._postings)
