@@ -5,7 +5,9 @@ Above: session_keeper.py, and whatever keeps something for a client. Below: the 
 
 from __future__ import annotations
 
+import string
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
@@ -17,18 +19,32 @@ if TYPE_CHECKING:
 SESSION_HEADER = "mcp-session-id"
 """What names a connection of the older era."""
 
+_PLAIN = string.punctuation.replace("%", "")
+
 
 def principal_of_request() -> str:
     """Return who was authenticated for the present request; empty where nobody is."""
     token = get_access_token()
-    return "" if token is None else repr(principal_components(token))
+    return "" if token is None else _name_of(*principal_components(token))
 
 
 def principal_of_owner(owner: AuthorizationContext | None) -> str:
     """Return the same of whoever opened a connection, as the SDK keeps it."""
-    return "" if owner is None else repr((owner["client_id"], owner["issuer"], owner["subject"]))
+    return "" if owner is None else _name_of(owner["client_id"], owner["issuer"], owner["subject"])
 
 
 def connection_of(ctx: ServerRequestContext[Any, Any]) -> str:
     """Return what tells the connection of a request from others, of an era that has connections; empty for stdio."""
     return "" if ctx.request is None else str(ctx.request.headers.get(SESSION_HEADER, ""))
+
+
+def _name_of(client: str, issuer: str | None, subject: str | None) -> str:
+    """Return the name that policies, grants and recordings have for a principal.
+
+    Of a token of the config it is the name there; of one of an issuer, the words `SUBJECT CLIENT ISSUER`, so encoded
+    that nobody's subject passes for two words.
+    """
+    if issuer is None:
+        return client
+    words = (quote(word, safe=_PLAIN, errors="surrogatepass") for word in (subject, client, issuer) if word)
+    return " ".join(words)

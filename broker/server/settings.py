@@ -23,6 +23,8 @@ Token = Annotated[str, Field(min_length=TOKEN_CHARACTERS), AfterValidator(header
 def _of_one_holder_each(tokens: dict[str, str]) -> dict[str, str]:
     if len(set(tokens.values())) < len(tokens):
         raise PydanticCustomError(KIND, "must not give two names the same token: both would be one principal")
+    if "" in tokens:
+        raise PydanticCustomError(KIND, "must name the holder of each token: an empty name stands for nobody")
     return tokens
 
 
