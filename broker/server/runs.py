@@ -74,7 +74,7 @@ class LiveRun:
     """A run that goes on until its work ends, it is stopped, or it is dropped: a claim on the room for runs."""
 
     def __init__(self, principal: str, used_at: float) -> None:
-        """Hold nothing yet; `principal` is whose it is, and of two that wait the one of the lower `used_at` is refused."""
+        """Hold nothing yet; `principal` is whose it is. Of those that wait, the lowest `used_at` is refused first."""
         self.principal = principal
         self.used_at = used_at
         self.stop = Stop()
