@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import httpx2
 import pytest
@@ -31,7 +33,7 @@ def anyio_backend(request):
 def decided(desk_server, listening):
     """Tells, of a rule about principals with one effect and all else with the other, whether each caller may add."""
 
-    async def decide(principals: str, effect: str, claims: dict[str, dict[str, str | None]]) -> dict[str, bool]:
+    async def decide(principals: str, effect: str, claims: dict[str, dict[str, Any]]) -> dict[str, bool]:
         other = {"allow": "deny", "deny": "allow"}[effect]
         rules = [
             {"tools": "desk.*", "principals": principals, "effect": effect},
