@@ -1,6 +1,6 @@
 """A call before it is made, as it is decided and shown to people.
 
-Above: everything that decides, asks or records. Below: nothing. Who wrote what: `arguments` the script; tool,
+Above: everything that decides, asks or records. Below: shown.py. Who wrote what: `arguments` the script; tool,
 annotations and what stands behind the digest the server; the caller and the labels are our own knowledge.
 """
 

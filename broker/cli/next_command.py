@@ -1,7 +1,7 @@
 """Completes the commands that a text tells people to type with the options that this command was given.
 
-Above: whatever prints such a text. Below: nothing. Texts from below the command line name a command in backquotes and
-do not know which config was named on this command line, or which store in its environment.
+Above: whatever prints such a text. Below: store_files.py. Texts from below the command line name a command in
+backquotes and do not know which config was named on this command line, or which store in its environment.
 """
 
 from __future__ import annotations

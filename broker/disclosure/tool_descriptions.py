@@ -1,6 +1,6 @@
 """The words of "MCP Extension: Progressive Disclosure for Tool Descriptions", version 2.1: URIs and shapes, as data.
 
-Above: the server role (server/tools_mode.py) and the client role (upstreams/remote_descriptions.py). Below: nothing.
+Above: the server role (server/tools_mode.py) and the client role (upstreams/remote_descriptions.py). Below: texts/.
 Tools are listed with one sentence and an open schema; their definitions are read from the resource `tool_descriptions`,
 which describes them to the session; a call before that is refused with the URI to read.
 """

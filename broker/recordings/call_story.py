@@ -1,6 +1,6 @@
 """One call of a recorded run: what the lines of the recording say about it, put together.
 
-Above: recording.py, which reads the lines, and whatever shows or compares calls. Below: events.py, parts.py.
+Above: reading.py, which reads the lines, and whatever shows or compares calls. Below: events.py, parts.py.
 """
 
 from __future__ import annotations

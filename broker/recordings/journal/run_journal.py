@@ -1,6 +1,6 @@
 """Writes one run down as it happens.
 
-Above: execution.py, which begins it, the sandbox, which tells of steps and answers, and tool_calls.py, which tells of
+Above: recorder.py, which begins it, the sandbox, which tells of steps and answers, and tool_calls.py, which tells of
 decisions. Below: writing.py and beginning.py for what a line says, appender.py for when it is written. Each method
 returns when its line is written; what it raises ends the run.
 """

@@ -1,6 +1,6 @@
 """Recordings as they are listed: one row of the store each.
 
-Above: recordings.py. Below: parts.py.
+Above: recordings.py. Below: lines.py, parts.py.
 """
 
 from __future__ import annotations
