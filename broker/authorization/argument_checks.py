@@ -28,6 +28,10 @@ MAX_PATH = 32_767
 """Characters of the longest path that any system takes (Windows, with `\\\\?\\` in front); a longer text is none."""
 
 _MAX_READINGS = 6
+_NOT_IN_URLS = dict.fromkeys(map(ord, "\t\n\r"))
+"""Readers of URLs leave these out wherever they stand, and what is in `_BLANK` at both ends."""
+_BLANK = "".join(map(chr, range(ord(" ") + 1)))
+_ENDS_SEGMENT = re.compile(r"[;?#]")
 _PATH_PIECES = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -124,11 +128,14 @@ def _path(glob: str, *, in_doubt: bool) -> Check:
 
 
 def _readings(path: str) -> Sequence[str]:
-    """Return what servers may read a path as: some normalise Unicode, and decode percent signs, once or more often."""
-    reading = normalised("NFKC", path)
+    """Return what servers may read a path as.
+
+    Some normalise Unicode, and decode percent signs, once or more often; in a URL, tabs and ends of lines do not count.
+    """
+    reading = normalised("NFKC", path).translate(_NOT_IN_URLS)
     readings = [path, reading]
     while len(readings) <= _MAX_READINGS and "%" in reading and (decoded := unquote(reading)) != reading:
-        reading = normalised("NFKC", decoded)
+        reading = normalised("NFKC", decoded).translate(_NOT_IN_URLS)
         readings.append(reading)
     return readings
 
@@ -148,8 +155,13 @@ def _tidied(path: str) -> str:
 
 
 def _has_dots(path: str) -> bool:
-    """Tell whether a segment is `.` or `..`; spaces after it, and what follows a semicolon, do not count."""
-    return "." in path and any(one.partition(";")[0].rstrip(" ") in {".", ".."} for one in path.split("/"))
+    """Tell whether a segment is `.` or `..`.
+
+    Blanks beside it do not count, nor what URLs have after the segments: parameters, a query, a fragment.
+    """
+    return "." in path and any(
+        _ENDS_SEGMENT.split(one, maxsplit=1)[0].strip(_BLANK) in {".", ".."} for one in path.split("/")
+    )
 
 
 def _range(least: float | None, most: float | None) -> Check:

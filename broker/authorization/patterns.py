@@ -16,6 +16,9 @@ from broker.errors import PatternError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_NEVER = "(?!)"
+"""What `translate` writes for a set of no characters."""
+
 
 def has_wildcards(pattern: str) -> bool:
     """Tell whether a pattern may match another text than itself."""
@@ -30,6 +33,11 @@ def matcher(pattern: str) -> Callable[[str], object]:
     return re.compile(translate(pattern)).match
 
 
+def can_match(pattern: str) -> bool:
+    """Tell whether a pattern matches any text: one with a set of no characters, as `[z-a]`, matches none."""
+    return not has_wildcards(pattern) or _NEVER not in translate(pattern)
+
+
 def check_tool_pattern(pattern: str) -> str:
     """Return a pattern of `server.tool`.
 
@@ -41,6 +49,8 @@ def check_tool_pattern(pattern: str) -> str:
         raise TypeError(f"a pattern of tools is text, as 'git.*', not a {type(pattern).__name__}")
     if not pattern:
         raise PatternError("a pattern of tools is empty; '*' means every tool")
+    if not can_match(pattern):
+        raise PatternError(f"the pattern {pattern!r} can match no tool: it has a set of no characters, as '[z-a]'")
     _, _, tool = pattern.partition(".")
     if not tool and not has_wildcards(pattern):
         whole = f"{pattern}*" if pattern.endswith(".") else f"{pattern}.*"

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictFloat, Stric
 from pydantic_core import PydanticCustomError
 
 from broker.authorization.argument_checks import ABSENT, all_of, compile_test
-from broker.authorization.patterns import matcher
+from broker.authorization.patterns import can_match, matcher
 from broker.authorization.policy_problems import predicate_problem
 from broker.errors import PatternError
 from codegen.tool_spec import canonical_json
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from broker.authorization.argument_checks import Check
 
 _WILDCARD = re.compile(r"[*?\[]")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+"""Of an item in a list (RFC 6901); none has more digits."""
 Pointer = Annotated[str, Field(pattern=r"^(/([^~/]|~[01])*)*$")]
 """`""` is all arguments together."""
 Number: TypeAlias = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
@@ -40,7 +42,8 @@ class ArgumentTest(BaseModel):
         equals: Equal as JSON: types count, and an object's order of keys does not.
         one_of: `in`: equal to one of these.
         glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
-        path: A string as `glob`, with `/` between segments: `*` stays within one, `**` crosses them. A path with
+        path: A string with `/` between segments: `*` stays within one, `**` crosses them, `?` is one character of a
+            segment, and `[` is itself. A path with
             a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only once it is normalised
             or what is percent-encoded in it is decoded; nor does one of more than `MAX_PATH` characters. A rule that
             does not allow may match all of these, and what is another spelling of a path that it matches.
@@ -71,6 +74,8 @@ class ArgumentTest(BaseModel):
             raise PydanticCustomError("impossible", "is empty, and so tests nothing; remove it or give a test")
         if self.present is False and len(self.model_fields_set) > 1:
             raise PydanticCustomError("impossible", "can never hold: an absent argument passes no other test")
+        if self.glob is not None and not can_match(self.glob):
+            raise PydanticCustomError("impossible", "can never hold: 'glob' has a set of no characters, as '[z-a]'")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise PydanticCustomError("impossible", "can never hold: 'min' is greater than 'max'")
         kinds = {"a string": self.glob or self.path, "a number": self.min is not None or self.max is not None}
@@ -209,7 +214,7 @@ def _find(value: Any, parts: list[str]) -> Any:
     for part in parts:
         if isinstance(value, dict):
             value = value.get(part, ABSENT)
-        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and _INDEX.fullmatch(part) and int(part) < len(value):
             value = value[int(part)]
         else:
             return ABSENT

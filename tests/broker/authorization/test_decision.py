@@ -101,6 +101,7 @@ def test_a_grant_of_another_run_does_not_hold():
     [
         ("", "a pattern of tools is empty; '*' means every tool"),
         ("git", "the pattern 'git' can match no tool; write 'server.tool', or 'git.*' for a whole server"),
+        ("git.[z-a]*", "the pattern 'git.[z-a]*' can match no tool: it has a set of no characters, as '[z-a]'"),
         ("git.", "the pattern 'git.' can match no tool; write 'server.tool', or 'git.*' for a whole server"),
     ],
 )
@@ -259,6 +260,7 @@ SPELLINGS = {
     "back and forth": "notes/../secrets/key",
     "an empty segment": "secrets//key",
     "encoded": "%73ecrets/key",
+    "with what URLs leave out": "sec\trets/k\ney",
     "encoded twice": "%2573ecrets/key",
     "encoded many times": f"%{30 * '25'}73ecrets/key",
     "full width": "\uff53ecrets/key",

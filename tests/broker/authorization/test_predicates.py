@@ -62,6 +62,22 @@ HOLDS = {
             {"a": "/safe/%EF%BC%8E%EF%BC%8E/etc"},
         ],
     ),
+    "a path that climbs in a URL": (
+        {"/a": {"path": "/safe/**"}},
+        [{"a": "/safe/a\tb"}, {"a": "/safe/what?"}, {"a": "/safe/..x?y"}, {"a": "/safe/ a.b "}, {"a": "/safe/x#1"}],
+        [
+            {"a": "/safe/.\t./etc"},
+            {"a": "/safe/.\r\n./etc"},
+            {"a": "/safe/..\n/etc"},
+            {"a": "/safe/.%09./etc"},
+            {"a": "/safe/..?/etc"},
+            {"a": "/safe/..#x"},
+            {"a": "/safe/..%3fx"},
+            {"a": "/safe/..\x1f"},
+            {"a": "/safe/ ../etc"},
+        ],
+    ),
+    "brackets in a path": ({"/a": {"path": "app/[id]/*"}}, [{"a": "app/[id]/x"}], [{"a": "app/i/x"}]),
     "an address of a file that climbs": (
         {"/a": {"path": "file:///safe/**"}},
         [{"a": "file:///safe/x"}],
@@ -108,6 +124,11 @@ HOLDS = {
         [{"a": {"b": [1, 2]}}],
         [{"a": {"b": []}}, {"a": [1]}, {"a": {"b": {"0": 2}}}],
     ),
+    "no item of any list": (
+        {"/a/" + 5000 * "9": {"present": False}, "/a/00": {"present": False}},
+        [{"a": [1]}, {}],
+        [{"a": {"00": 1}}],
+    ),
     "names with slash and tilde": ({"/a~1b": {"equals": 1}, "/c~0d": {"equals": 2}}, [{"a/b": 1, "c~d": 2}], [{}]),
     "all must hold": ({"/a": {"equals": 1}, "/b": {"equals": 2}}, [{"a": 1, "b": 2}], [{"a": 1}, {"a": 1, "b": 3}]),
 }
@@ -143,6 +164,10 @@ REFUSED = {
     "keys of a text": ({"/a": {"keys": [], "glob": "x"}}, "/a: can never hold: no value is a string and an object"),
     "empty set": ({"/a": {"in": []}}, "/a: in: is empty; an empty list matches nothing"),
     "empty glob": ({"/a": {"glob": ""}}, "/a: glob: is empty"),
+    "a set of nothing": (
+        {"/a": {"glob": "x[z-a]"}},
+        "/a: can never hold: 'glob' has a set of no characters, as '[z-a]'",
+    ),
     "a test of another program": (
         {"/a": {"regex": "x"}},
         "/a: regex: is unknown; known are any, each, equals, glob, in, keys, max, min, path, present",
