@@ -120,6 +120,7 @@ async def test_what_is_recorded_holds_no_secret_and_fits_the_published_schema(pa
     with Store(path) as store:
         await run(store, desk, "desk.*")
         lines = [{**entry.record, "hash": entry.hash} for entry in entries(store)]
+    assert lines
     for line in lines:
         jsonschema.validate(line, audit_json_schema())
         assert SECRET not in json.dumps(line)
