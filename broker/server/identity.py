@@ -41,10 +41,10 @@ def connection_of(ctx: ServerRequestContext[Any, Any]) -> str:
 def _name_of(client: str, issuer: str | None, subject: str | None) -> str:
     """Return the name that policies, grants and recordings have for a principal.
 
-    Of a token of the config it is the name there; of one of an issuer, the words `SUBJECT CLIENT ISSUER`, so encoded
-    that nobody's subject passes for two words.
+    Of a token of the config it is the name there, which is client and subject; of one of an issuer, the words `SUBJECT
+    CLIENT ISSUER`, so encoded that nobody's subject passes for two words.
     """
-    if issuer is None:
+    if issuer is None and subject in {None, client}:
         return client
     words = (quote(word, safe=_PLAIN, errors="surrogatepass") for word in (subject, client, issuer) if word)
     return " ".join(words)

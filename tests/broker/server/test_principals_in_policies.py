@@ -9,12 +9,14 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from pydantic import ValidationError
 
 from broker import Broker
 from broker.authorization.policy_config import PolicyConfig
 from broker.config.config import Config
 from broker.server import BrokerServer, ServeSettings
+from broker.server.identity import principal_of_owner
 from tests.broker.server.principals import TOKENS
 from tests.broker.server.test_tokens import issuer, token
 
@@ -86,6 +88,11 @@ async def test_a_rule_about_a_subject_is_about_no_subject_that_looks_like_two_wo
         },
     )
     assert [name for name, allowed in theirs.items() if allowed is (effect == "allow")] == ["she"]
+
+
+def test_two_subjects_of_one_client_are_two_principals_also_without_an_issuer():
+    owners = [AuthorizationContext(client_id="app", issuer=None, subject=subject) for subject in ("ada", "bob", "app")]
+    assert [principal_of_owner(owner) for owner in owners] == ["ada app", "bob app", "app"]
 
 
 def test_a_token_of_nobody_is_none():
