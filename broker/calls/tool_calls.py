@@ -68,7 +68,8 @@ class ToolCalls:
             desk: Decides about each call.
             stopwatch: Stands still while a person is asked.
             redact: Takes secrets out of answers.
-            on_call: Receives each call that has ended, with the numbers of calls ended and made; must not raise.
+            on_call: Receives each call that has ended, with the numbers of calls ended and made; what it raises
+                ends the run.
             blocks: Keeps images and the like for the script to display.
             on_progress: Receives what a server reports of its progress.
             convert: Makes the answer from a server's result; that of a script if None. Must not raise.
