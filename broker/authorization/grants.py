@@ -6,7 +6,6 @@ book allows nothing.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +16,7 @@ from broker.authorization.patterns import check_tool_pattern, is_exact, matcher
 from broker.authorization.predicates import Predicate, anything, check_predicate
 from broker.errors import PatternError
 from broker.texts import refusal_texts
+from broker.unique_keys import DuplicateKeyError, loads_unique
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -318,7 +318,9 @@ def _check_labels(after: object) -> None:
 
 def _decoded(text: str) -> dict[str, Any]:
     try:
-        tests = json.loads(text)
+        tests = loads_unique(text)
+    except DuplicateKeyError as error:
+        raise PatternError(f"what follows the pattern is ambiguous: {error}") from None
     except (ValueError, RecursionError):
         tests = None
     if not isinstance(tests, dict):

@@ -20,6 +20,7 @@ from broker.cli import forms
 from broker.cli.prompts import MenuLine, chosen, said_yes, typed
 from broker.cli.terminal import note, notes
 from broker.errors import PatternError
+from broker.unique_keys import DuplicateKeyError, loads_unique
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,9 +161,11 @@ def _fault(place: str) -> Any:
         if text.strip() == _ANY:
             return True
         try:
-            Predicate.parse({place: json.loads(text)})
-        except (ValueError, RecursionError, PatternError) as error:
-            return str(error) if isinstance(error, PatternError) else f"write {_ANY}, or JSON as in " + '{"glob": "x*"}'
+            Predicate.parse({place: loads_unique(text)})
+        except (PatternError, DuplicateKeyError) as error:
+            return str(error)
+        except (ValueError, RecursionError):
+            return f"write {_ANY}, or JSON as in " + '{"glob": "x*"}'
         return True
 
     return check

@@ -7,13 +7,13 @@ program. A text has bounds, since its name may be that of a device, and no two v
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from broker.config import other_forms
 from broker.errors import ConfigError
 from broker.named_file import read_named
+from broker.unique_keys import DuplicateKeyError, loads_unique
 from sandbox.json_bounds import is_within_depth
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -56,17 +56,17 @@ def decoded(text: str, source: str, example: str = _CONFIG) -> dict[str, Any]:
     if not text.strip():
         raise ConfigError(source, [f"is empty; {wanted}"])
     try:
-        document = json.loads(text, object_pairs_hook=_without_duplicates)
+        document = loads_unique(text)
     except json.JSONDecodeError as error:
         hint = other_forms.of_text(text, error.pos, source)
         problem = f"is not JSON: {error.msg.lower()}{f'; {hint}' if hint else ''}"
         raise ConfigError(f"{source}:{error.lineno}:{error.colno}", [problem]) from None
     except RecursionError:
         raise ConfigError(source, [TOO_DEEP]) from None
+    except DuplicateKeyError as error:
+        raise ConfigError(source, [str(error)]) from None
     except ValueError:
         raise ConfigError(source, [TOO_LONG]) from None
-    except _DuplicateKeyError as error:
-        raise ConfigError(source, [f"the key {error.args[0]!r} is given twice in one object"]) from None
     if not is_within_depth(text, _MAX_LEVELS):
         raise ConfigError(source, [TOO_DEEP])
     if not isinstance(document, dict):
@@ -81,14 +81,3 @@ def missing(path: Path) -> str:
     except OSError:
         where = ": the folder it counts from was removed"
     return f"there is no such file{where}"
-
-
-class _DuplicateKeyError(Exception):
-    """Two equal keys in one JSON object: the last would win in silence."""
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    for key, count in Counter(key for key, _ in pairs).items():
-        if count > 1:
-            raise _DuplicateKeyError(key)
-    return dict(pairs)

@@ -7,7 +7,6 @@ again.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mcp.types as t
@@ -18,6 +17,7 @@ from broker.authorization.grants import MAX_CALLS
 from broker.authorization.predicates import Predicate
 from broker.authorization.shown import shown_name
 from broker.errors import PatternError
+from broker.unique_keys import DuplicateKeyError, loads_unique
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -178,7 +178,9 @@ def _tests(text: str) -> dict[str, Any]:
         PatternError: They are none.
     """
     try:
-        tests = json.loads(text)
+        tests = loads_unique(text)
+    except DuplicateKeyError as error:
+        raise PatternError(f"they are ambiguous: {error}") from None
     except (ValueError, RecursionError):
         tests = None
     if not isinstance(tests, dict):

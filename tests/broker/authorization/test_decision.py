@@ -138,6 +138,10 @@ IMPOSSIBLE = {
         lambda: Grant.parse("git.* {nothing"),
         'what follows the pattern is not a JSON object; write {"/argument": {"equals": "value"}}',
     ),
+    "two tests of one argument": (
+        lambda: Grant.parse('git.* {"/x": {"equals": 1}, "/x": {"present": true}}'),
+        "what follows the pattern is ambiguous: the key '/x' is given twice in one object",
+    ),
     "no pointer": (
         lambda: Grant.parse('git.* {"x": {"equals": 1}}'),
         "arguments: x: is not a JSON pointer; write '/name' for the argument 'name', '/name/0' for its first item",

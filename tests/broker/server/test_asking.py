@@ -201,7 +201,9 @@ async def test_a_persons_own_tests_are_what_later_calls_must_pass(asked, session
     )
 
 
-@pytest.mark.parametrize("tests", ["{", "[1]", '{"a": {}}', '{"/a": {"min": 2, "max": 1}}', "null"])
+@pytest.mark.parametrize(
+    "tests", ["{", "[1]", '{"/a": {"max": 1}, "/a": {"min": 0}}', '{"a": {}}', '{"/a": {"min": 2, "max": 1}}', "null"]
+)
 async def test_tests_that_cannot_be_used_are_asked_for_again_and_allow_nothing(asked, session_of, calls, tests):
     like = "allow calls like these in this run"
     person = Person(*[accept(tool_1=like, tool_1_tests=tests)] * 3)
