@@ -35,6 +35,7 @@ HEAD_CHARACTERS = 350
 _TAIL_CHARACTERS = SERVER_TEXT_CHARACTERS - HEAD_CHARACTERS
 _READ_CHARACTERS = 64 * 1024
 _MARK = "\n| "
+_BEGUN_LINE = re.compile(r"\n\|? ?\Z")
 
 _KIND_OF_ERROR: Mapping[type[UpstreamError], str] = {
     UnavailableError: "ToolUnavailableError",
@@ -73,7 +74,7 @@ def quoted(server: str, text: str, paths: HostPaths, *, is_in_content: bool = Fa
     marked = _marked(said)
     if len(marked) <= SERVER_TEXT_CHARACTERS:
         return f"[text of {server}] {marked}"
-    head, tail = marked[:HEAD_CHARACTERS], marked[-_TAIL_CHARACTERS:]
+    head, tail = _BEGUN_LINE.sub("", marked[:HEAD_CHARACTERS]), marked[-_TAIL_CHARACTERS:]
     _, has_whole_lines, whole_lines = tail.partition(_MARK)
     tail = whole_lines if has_whole_lines else tail
     shown = len(f"{head}{tail}".replace(_MARK, "\n"))

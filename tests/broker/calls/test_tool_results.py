@@ -5,7 +5,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.calls.call_failures import quoted
@@ -206,9 +206,10 @@ def test_of_a_long_error_a_message_has_the_beginning_and_the_end_and_its_content
     assert completion.details["content"] == [text(said)]
 
 
-@given(st.text(st.sampled_from("ab \n\r\t\u2028é\x1b|[]"), max_size=3_000) | st.text(max_size=1_000))
-def test_whatever_an_error_says_a_message_is_short_and_each_line_of_it_marked(said):
-    message = quoted("s" * 64, said, HostPaths())
+@given(st.text(st.sampled_from("ab \n\r\t\u2028é\x1b|[]")) | st.text(), st.integers(1, 200))
+@example("[\r", 129)
+def test_whatever_an_error_says_a_message_is_short_and_each_line_of_it_marked(part, times):
+    message = quoted("s" * 64, part * times, HostPaths())
     ours = [line for line in message.split("\n")[1:] if not line.startswith("|")]
     assert len(message) < 800
     assert len(ours) <= 1
