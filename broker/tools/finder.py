@@ -82,10 +82,10 @@ class Finder:
             UnavailableError: No tool of the category is known, and a server that may have some cannot be used now.
         """
         await all_needed([one for one in self._unseen_in(category) if one.settings.lazy], WAKE_SECONDS)
-        if category not in self._categories.members():
-            for name in (upstream.name for upstream in self._unseen_in(category)):
-                problem = problem_behind(name, self._catalog, self._upstreams)
-                raise UnavailableError(name, f"{problem}." if problem else search_texts.still_connecting([name]))
+        if category not in self._categories.members() and (unseen := self._unseen_in(category)):
+            name = unseen[0].name
+            problem = problem_behind(name, self._catalog, self._upstreams)
+            raise UnavailableError(name, f"{problem}." if problem else search_texts.still_connecting([name]))
 
     def _servers(self, request: SearchRequest) -> tuple[tuple[str, ...] | None, list[str]]:
         """Return the servers that are meant, which may be named as scripts name them, and what is said of others."""
