@@ -27,7 +27,7 @@ END_SECONDS = 1.0
 
 
 class Progress:
-    """The progress of one call; of the reports that come while the listener is busy, only the latest is passed on."""
+    """The progress of one call; of the reports that come while the listener is busy, only the last are passed on."""
 
     def __init__(self, listener: ProgressFnT, redact: Callable[[str], str]) -> None:
         """Tell a listener."""
