@@ -43,10 +43,10 @@ class ArgumentTest(BaseModel):
         one_of: `in`: equal to one of these.
         glob: A string in which `*` is anything, `?` one character and `[…]` a set; case counts.
         path: A string with `/` between segments: `*` stays within one, `**` crosses them, `?` is one character of a
-            segment, and `[` is itself. A path with
-            a `.` or `..` segment, a backslash or a NUL matches nothing, also when it has one only once it is normalised
-            or what is percent-encoded in it is decoded; nor does one of more than `MAX_PATH` characters. A rule that
-            does not allow may match all of these, and what is another spelling of a path that it matches.
+            segment, and `[` is itself. A path with a `.` or `..` segment, a backslash or a NUL matches nothing, also
+            when it has one only once it is normalised or what is percent-encoded in it is decoded; nor does one of
+            more than `MAX_PATH` characters. A rule that does not allow may match all of these, and what is another
+            spelling of a path that it matches.
         min: A number of at least this.
         max: A number of at most this.
         present: Whether the argument is given at all, whatever its value.
