@@ -235,10 +235,16 @@ FIELDS = st.fixed_dictionaries(
         "items": st.fixed_dictionaries({"enum": CHOICES}) | st.fixed_dictionaries({"anyOf": TITLED}) | JSON,
     },
 )
-PROPERTIES = st.dictionaries(st.sampled_from(["a", "b", "c"]), FIELDS, max_size=3) | st.dictionaries(TEXT, JSON)
+FEW_WORDS = st.fixed_dictionaries(
+    {"type": TYPES}, optional={"title": TEXT, "description": TEXT, "default": TEXT | st.booleans() | st.integers()}
+)
+NAMES = st.sampled_from(["a", "b", "c"])
+PROPERTIES = st.dictionaries(NAMES, FIELDS, max_size=3) | st.dictionaries(TEXT, JSON)
 SCHEMAS = st.fixed_dictionaries({"properties": PROPERTIES}, optional={"required": JSON})
+SIMPLE = st.fixed_dictionaries({"properties": st.dictionaries(NAMES, FEW_WORDS, min_size=1, max_size=3)})
 PARAMS = st.fixed_dictionaries(
-    {"message": TEXT, "requestedSchema": SCHEMAS | JSON}, optional={"mode": TEXT}
+    {"message": TEXT, "requestedSchema": SIMPLE | SCHEMAS | JSON},
+    optional={"mode": TEXT},
 ) | st.fixed_dictionaries({"message": TEXT, "mode": st.just("url"), "url": TEXT.map("https://a{}".format) | JSON})
 
 

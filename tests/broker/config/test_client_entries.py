@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,11 @@ KEYS = st.sampled_from(
 )
 
 
-@given(JSON | st.dictionaries(KEYS, JSON | st.sampled_from(["x", "https://a.example/mcp", "${A}"]), max_size=6))
+WRITTEN = st.dictionaries(KEYS, JSON | st.sampled_from(["x", "https://a.example/mcp", "${A}"]), max_size=6)
+REACHED = st.sampled_from([{"command": "x"}, {"url": "https://a.example/mcp"}])
+
+
+@given(JSON | WRITTEN | st.builds(operator.or_, WRITTEN, REACHED))
 def test_whatever_is_written_becomes_an_entry_that_json_has_or_a_reason(written):
     try:
         made = converted(written, HOME)
