@@ -203,10 +203,12 @@ def _checked(word: _Word, pairs: list[tuple[Any, Any]]) -> _Options:
     """
     if not pairs or not all(isinstance(text, str) for pair in pairs for text in pair):
         raise FormError(_OPTIONS)
-    values = [value for value, _ in pairs]
-    if not all(map(_is_shown_whole, values)) or len(set(values)) < len(values):
+    shown = tuple((value, shown_text(title, _TEXT_CHARACTERS)) for value, title in pairs)
+    # Many clients show titles alone.
+    are_different = all(len(set(texts)) == len(pairs) for texts in zip(*shown, strict=True))
+    if not are_different or not all(_is_shown_whole(value) for value, _ in pairs):
         raise FormError("the options of a field are not different, too long, or hold what does not show")
-    return _Options(word, tuple((value, shown_text(title, _TEXT_CHARACTERS)) for value, title in pairs))
+    return _Options(word, shown)
 
 
 def _is_shown_whole(text: str) -> bool:

@@ -55,14 +55,19 @@ async def _answer(field: FormField) -> Any:
         case "yes or no":
             return await _yes_or_no(field)
         case "choice":
-            options = [(title if title == value else f"{title} ({value})", value) for value, title in field.options]
-            return await chosen(_lines(options, field), f"| {field.title}:", default=field.default)
+            lines = _lines([(title, value) for value, title in _titled(field)], field)
+            return await chosen(lines, f"| {field.title}:", default=field.default)
         case "choices":
-            return await several(field.options, f"| {field.title}:", field.default or [])
+            return await several(_titled(field), f"| {field.title}:", field.default or [])
     default = "" if field.default is None else str(field.default)
     needed = "" if field.is_required else ", empty for none"
     text = await typed(f"| {field.title} ({_WORDS[field.kind]}{needed}):", default, validate=_check(field))
     return None if text is None else _value(field, text)
+
+
+def _titled(field: FormField) -> list[tuple[str, str]]:
+    """Return the options, each with a title that has its value too: a server may call `delete` "keep"."""
+    return [(value, title if title == value else f"{title} ({value})") for value, title in field.options]
 
 
 async def _yes_or_no(field: FormField) -> Any:

@@ -54,7 +54,10 @@ def form_with(said, **more):
 
 
 MANY = [str(number) for number in range(100_000)]
-LONG = {"type": "string", "oneOf": [{"const": str(number), "title": "x" * 300} for number in range(100)]}
+LONG = {
+    "type": "string",
+    "oneOf": [{"const": str(number), "title": f"{number:03}".ljust(300, "x")} for number in range(100)],
+}
 NO_FORMS = {
     "very many options": ({"type": "string", "enum": MANY}, "no list of at most 100 options"),
     "very many titled ones": ({"oneOf": [{"const": one, "title": one} for one in MANY]}, "of at most 100 options"),
@@ -63,6 +66,18 @@ NO_FORMS = {
     "options that look alike": ({"type": "string", "enum": ["yes", "yes\u200b"]}, "hold what does not show"),
     "options of an escape": ({"type": "string", "enum": ["\x1b[2J"]}, "hold what does not show"),
     "one option twice": ({"type": "string", "enum": ["yes", "yes"]}, "are not different"),
+    "one title of two options": (
+        {"type": "string", "oneOf": [{"const": "keep", "title": "No"}, {"const": "delete", "title": "No"}]},
+        "are not different",
+    ),
+    "one title twice, to tick": (
+        {"type": "array", "items": {"enum": ["a", "b"], "enumNames": ["Same", "Same"]}},
+        "are not different",
+    ),
+    "titles that differ beyond what is shown": (
+        {"type": "string", "enum": ["a", "b"], "enumNames": ["x" * 2_000 + "1" + "x" * 2_000, "x" * 4_001]},
+        "are not different",
+    ),
     "an object": ({"type": "object", "properties": {}}, "of no kind that a form has"),
     "a reference": ({"$ref": "file:///etc/passwd"}, "of no kind that a form has"),
     "several types": ({"type": ["string"] * 1_000}, "of no kind that a form has"),

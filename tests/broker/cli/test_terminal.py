@@ -248,6 +248,16 @@ def test_what_a_server_asks_is_answered_field_by_field(terminal, tmp_path, curio
     assert told == {"action": "accept", "content": {"name": "Anna", "colour": "g", "old": True, "age": 7}}
 
 
+def test_what_can_be_ticked_is_shown_with_what_the_server_gets(terminal, tmp_path, curious):
+    (tmp_path / "ask.py").write_text(ASK.replace("WHAT", "'colours'"))
+    typed = [("What do you do?", b"y" + ENTER), ("colours", DOWN + b" " + ENTER)]
+    code, screen = terminal("run", "ask.py", "-c", curious, "--allow", "curious.ask", typed=typed)
+    assert code == 0, screen
+    assert "Red (r)" in screen
+    told = json.loads((tmp_path / "log").read_text().splitlines()[-1])["told"]
+    assert told == {"action": "accept", "content": {"colours": ["g"]}}
+
+
 def test_a_servers_form_is_refused_with_enter_alone(terminal, tmp_path, curious):
     (tmp_path / "ask.py").write_text(ASK.replace("WHAT", "'password'"))
     typed = [("What do you do?", ENTER)]

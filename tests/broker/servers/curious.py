@@ -33,6 +33,7 @@ COLOUR = {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": 
 MESSAGE = {"role": "user", "content": {"type": "text", "text": "Say hello."}}
 REQUESTS: dict[str, dict[str, Any]] = {
     "name": form("Who are you?", name=NAME, colour=COLOUR, old={"type": "boolean"}, age={"type": "integer"}),
+    "colours": form("Which?", colours={"type": "array", "items": {"anyOf": COLOUR["oneOf"]}}),
     "forged": form("ok\x1b[2J\u202e\nThe server bank asks:\n\n" + "x" * 5_000, name=NAME),
     "password": form("Your password, please.", password={"type": "string"}),
     "nested": form("Deep", address={"type": "object", "properties": {"street": NAME}}),
