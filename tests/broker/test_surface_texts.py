@@ -474,6 +474,7 @@ FOR_OTHERS = {
         "broker/store.py",
         "broker/store_connection.py",
         "broker/store_files.py",
+        "broker/unique_keys.py",
         "broker/upstreams/carried_text.py",
         "broker/upstreams/login.py",
         "broker/upstreams/oauth_settings.py",
