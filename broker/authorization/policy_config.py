@@ -87,7 +87,7 @@ class Rule(_Section):
         tools: Patterns of `server.tool`, one or a list.
         annotations: What trusted servers say about the tool.
         arguments: JSON pointers to tests, all of which must hold.
-        sessions: Patterns of session handles.
+        sessions: Patterns of the names that a program gives its sessions; other names are drawn.
         principals: Patterns of authenticated principals.
         scripts: `sha256:` digests of scripts.
         digests: `sha256:` digests of tool definitions.
