@@ -28,6 +28,9 @@ CALLS = st.fixed_dictionaries(
     {}, optional={"id": JSON | st.integers(0, 3), "function": JSON | TEXT, "arguments": JSON | st.just({"a": 1})}
 )
 RAISED = st.fixed_dictionaries({}, optional=dict.fromkeys(("type", "message", "traceback"), JSON | TEXT))
+REFERENCES = st.fixed_dictionaries(
+    {"namespace": TEXT, "function": st.none() | TEXT, "line": st.integers() | JSON}, optional={"is_bare": JSON}
+)
 OUTCOMES = st.fixed_dictionaries(
     {}, optional={"completed": JSON, "raised": RAISED | JSON, "stopped": st.just("memory_bytes") | JSON}
 )
@@ -106,14 +109,14 @@ def test_a_damaged_step_is_a_step_or_a_protocol_error(data):
     is_step_or_error(text, LIMITS)
 
 
-@given(JSON)
+@given(JSON | REFERENCES | RAISED)
 def test_references_are_references_or_a_protocol_error(message):
     for text in (json.dumps(message), json.dumps({"references": [message]}), json.dumps({"raised": message})):
         try:
             found = decode_references(text, LIMITS)
         except ProtocolError:
             continue
-        assert isinstance(found, tuple | Raised)
+        assert isinstance(found, Raised) or all(isinstance(one, Reference) for one in found)
 
 
 def test_a_step_holds_calls_timer_and_cancellations():
