@@ -465,8 +465,8 @@ class Broker:
         """Resume, in the background, the runs of this store that a crash interrupted; return how many.
 
         Each is resumed for the principal and under the session's name that it began with; one that was stopped on
-        purpose is left alone. Nobody is asked: a run with a question, or with a call of unknown outcome that the
-        config would ask about, is parked.
+        purpose is left alone, and one whose script may call a server that is not in the config or is down. Nobody is
+        asked: a run with a question, or with a call of unknown outcome that the config would ask about, is parked.
 
         Raises:
             RuntimeError: The broker is not open.
@@ -474,7 +474,8 @@ class Broker:
         """
         found = self._recorder.unfinished.crashed()
         for run_id in found:
-            self._task_group().start_soon(resume_crashed, run_id, self._recorder, self._session_of_crashed)
+            given = (run_id, self._recorder, self._session_of_crashed, self._upstreams.lacking)
+            self._task_group().start_soon(resume_crashed, *given)
         return len(found)
 
     def _session_of_crashed(self, name: str, principal: str) -> Session:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _ARGUMENT_CHARACTERS = 100
 _MAX_CALLS = 10
-_USABLE = {"ready", "asleep"}
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ async def _check_servers(broker: Broker, begun: Begun) -> None:
                 f"{one_line(name, _ARGUMENT_CHARACTERS)!r}, whose tools its script may call",
                 "Pass the config that the run began with as --config FILE.",
             )
-        if status.state not in _USABLE:
+        if not status.is_usable:
             said = f"is {status.state}" + (f": {status.problem}" if status.problem else "")
             enable = "Take `disabled` out of its settings." if status.state == "disabled" else ""
             raise Problem(

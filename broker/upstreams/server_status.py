@@ -40,3 +40,8 @@ class ServerStatus:
     def is_unseen(self) -> bool:
         """Whether it is asleep and was never connected, so that its tools are not known."""
         return self.state == "asleep" and not self.tool_count
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its tools can be called: it is connected, or will be for a call."""
+        return self.state in {"ready", "asleep"}

@@ -9,8 +9,9 @@ from functools import partial
 import anyio
 import anyio.lowlevel
 import pytest
+import structlog
 
-from broker import Broker, Grant, PolicyConfig, QuestionBox
+from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, ServerConfig
 from broker.errors import RecordingError
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
@@ -307,6 +308,26 @@ async def test_a_broker_resumes_no_run_by_itself_that_was_imported(run, opened, 
         assert broker.resume_interrupted() == 0
         store.execute("UPDATE recording SET is_imported = 0")
         assert broker.resume_interrupted() == 1
+
+
+async def test_a_broker_resumes_no_run_by_itself_without_a_server_of_its_script(world):
+    run, opened, cut, recordings, store = world("run", "opened", "cut", "recordings", "store")
+    result = await run(SCRIPT)
+    before = cut(2)
+    down = Config(servers={"desk": ServerConfig(command="no-such-program")})
+    for config in (Config(), down):
+        with anyio.fail_after(60), structlog.testing.capture_logs() as logs:
+            async with Broker(config, store=store) as broker:
+                assert broker.resume_interrupted() == 1
+                while not (said := [line for line in logs if "servers" in line]):
+                    await anyio.lowlevel.checkpoint()
+        assert [(line["run"], line["servers"]) for line in said] == [(result.run_id, ["desk"])]
+        assert recordings.find(result.run_id) == before
+    async with opened() as broker:
+        broker.resume_interrupted()
+        while recordings.find("last").state in {"running", "interrupted"}:
+            await anyio.lowlevel.checkpoint()
+    assert recordings.find("last").state == "completed"
 
 
 async def test_a_broker_that_is_closed_at_once_leaves_the_runs_that_it_was_to_resume(run, opened, cut, recordings):
