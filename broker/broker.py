@@ -474,8 +474,9 @@ class Broker:
         """
         found = self._recorder.unfinished.crashed()
         for run_id in found:
-            given = (run_id, self._recorder, self._session_of_crashed, self._upstreams.lacking)
-            self._task_group().start_soon(resume_crashed, *given)
+            self._task_group().start_soon(
+                resume_crashed, run_id, self._recorder, self._session_of_crashed, self._upstreams.lacking
+            )
         return len(found)
 
     def _session_of_crashed(self, name: str, principal: str) -> Session:
