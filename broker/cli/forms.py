@@ -55,8 +55,7 @@ async def _answer(field: FormField) -> Any:
         case "yes or no":
             return await _yes_or_no(field)
         case "choice":
-            lines = _lines([(title, value) for value, title in _titled(field)], field)
-            return await chosen(lines, f"| {field.title}:", default=field.default)
+            return await chosen(_lines(_titled(field), field), f"| {field.title}:", default=field.default)
         case "choices":
             return await several(_titled(field), f"| {field.title}:", field.default or [])
     default = "" if field.default is None else str(field.default)
@@ -80,7 +79,7 @@ async def _yes_or_no(field: FormField) -> Any:
 
 
 def _lines(options: list[tuple[str, str]], field: FormField) -> list[MenuLine]:
-    lines = [MenuLine("", title, value) for title, value in options]
+    lines = [MenuLine("", title, value) for value, title in options]
     return lines if field.is_required else [*lines, MenuLine("", "(no answer)", _SKIP)]
 
 

@@ -108,7 +108,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
 
 async def _check_servers(broker: Broker, begun: Begun) -> None:
     """Refuse to go on without a server whose tools the script was given: an error that it raises ends it for good."""
-    needed = sorted({tool.server for tool in begun.tools})
+    needed = sorted(begun.servers)
     await broker.need_servers(needed)
     statuses = {status.name: status for status in broker.server_statuses()}
     for name in needed:

@@ -74,6 +74,11 @@ class Begun(_Event):
     versions: dict[str, str] = Field(default={})
     redactions: int = 0
 
+    @property
+    def servers(self) -> set[str]:
+        """The servers whose tools its script was given."""
+        return {tool.server for tool in self.tools}
+
 
 class Stepped(_Event):
     """A step returned; none of its calls has been made yet.

@@ -36,7 +36,7 @@ async def resume_crashed(
     await anyio.lowlevel.checkpoint()  # a broker that was closed meanwhile resumes nothing
     try:
         begun = recorder.unfinished.begun(run_id)
-        if missing := await lacking({tool.server for tool in begun.tools}):
+        if missing := await lacking(begun.servers):
             logger().warning("a run is left until its servers can be used", run=run_id, servers=missing)
             return
         session = session_of(begun.session, begun.principal)

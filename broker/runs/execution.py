@@ -152,7 +152,7 @@ class Execution:
         sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
         found = self.recorder.resumable(run_id, sandbox.image_digest)
-        await self.preparation.disclosure.need({tool.server for tool in found.begun.tools})
+        await self.preparation.disclosure.need(found.begun.servers)
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
         with self.recorder.resume(found, image=sandbox.image_digest, desk=self.desk) as recorded:
