@@ -162,6 +162,7 @@ def again(opened, calls):
     async def call(
         person: Any = allow_these, mode: Literal["legacy", "auto"] = "legacy", before: Any = None, times: int = 1
     ):
+        calls.clear()  # before a run can be resumed in the background
         async with opened() as broker:
             server = BrokerServer(
                 broker, ServeSettings(), make_session=lambda _: broker.session(grants=[] if person else [Grant("*")])
@@ -170,7 +171,6 @@ def again(opened, calls):
                 await before(broker)
             async with Client(server.mcp, mode=mode, elicitation_callback=person) as client:
                 await client.call_tool("get_tool_details", {"tools": ["desk.add"]})
-                calls.clear()
                 code = "from tools import desk\n[await desk.add(a=n) for n in range(2)]"
                 results = []
 
