@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.isolate import Isolate
-from sandbox.pace import PACE
 from sandbox.threads import AGAIN
 
 if TYPE_CHECKING:
@@ -61,10 +60,7 @@ class ThreadIsolate(Isolate):
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
         self._instance.clock.advance_to(now_ns)
         entry = self._instance.enter(export, argument, seconds)
-        if self._is_quick and entry.advance():
-            if PACE.is_due:
-                await PACE.give_way()
-        else:
+        if not (self._is_quick and entry.advance()):
             turns = _Turns(entry)
             await self._threads.run(turns.take, self._interrupt)
             self._is_quick = turns.taken == 1

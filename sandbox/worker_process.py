@@ -17,7 +17,6 @@ import anyio
 from sandbox.confinement import Confinement
 from sandbox.errors import WorkerError
 from sandbox.frames import COMPUTING, Frame, Kind, encode_frame
-from sandbox.pace import PACE
 from sandbox.seat import Seat
 from sandbox.spawn import shared_page, spawn_worker
 from sandbox.system_limits import tight_limits
@@ -153,8 +152,6 @@ class WorkerProcess:
             self._line.post(frame)
             answer = self._line.answer_at_once(seat)
             if answer is not None:
-                if PACE.is_due:
-                    await PACE.give_way()
                 return answer
             with anyio.move_on_after(seconds + GRACE_SECONDS):
                 return await self._line.exchange(seat)
