@@ -258,7 +258,10 @@ class GrantBook:
         if candidates is None:
             matching = [held for held in self._held.values() if self._matches(held, call)]
             candidates = self._candidates[key] = tuple(sorted(matching, key=_preference))
-        return next((held for held in candidates if held.covers(call, labels, now)), None)
+        for held in candidates:
+            if held.covers(call, labels, now):
+                return held
+        return None
 
     def not_covered(self, call: PendingCall, now: float) -> str:
         """Return why a grant for the tool does not cover a call: its tests, its calls or its time.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker.authorization.policy_config import Quota
 
 _MINUTE = 60.0
+_NO_LIMIT = nullcontext()
 _Key: TypeAlias = tuple[int, str]
 
 
@@ -83,7 +84,7 @@ class Quotas:
 
     def slot(self, call: PendingCall) -> AbstractAsyncContextManager[None]:
         """Wait for the turn of a call, and hold it inside the block."""
-        return self._slot(call) if self._quotas else nullcontext()
+        return self._slot(call) if self._quotas else _NO_LIMIT
 
     @asynccontextmanager
     async def _slot(self, call: PendingCall) -> AsyncIterator[None]:

@@ -97,22 +97,6 @@ class Attempt:
     _began: float = field(default_factory=time.monotonic)
 
     @property
-    def allowance(self) -> Allow | None:
-        """The decision, if it allows the call."""
-        return None if isinstance(self.decision, Deny) else self.decision
-
-    @property
-    def grant_id(self) -> str:
-        """The grant that allows it; empty if none does."""
-        held = None if self.allowance is None else self.allowance.held
-        return "" if held is None else held.id
-
-    @property
-    def by(self) -> str:
-        """What decided it, in words."""
-        return "" if self._basis is None else f"{self._basis.kind}: {self._basis.name}"
-
-    @property
     def _basis(self) -> Basis | None:
         return None if self.decision is None else self.decision.basis
 

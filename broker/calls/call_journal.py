@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.decision import Allow
     from broker.authorization.grants import Denial, Held
     from broker.recordings.parts import CallAnswer
+
+
+_NOTHING = nullcontext()
 
 
 class CallJournal(Protocol):
@@ -50,7 +55,7 @@ class CallJournal(Protocol):
     def denied(self, call_id: int, by: str) -> None:
         """Note that the call was refused."""
 
-    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
+    def sent(self, call_id: int, call: PendingCall, allowed: Allow) -> None:
         """Note that the call was allowed and is about to be sent."""
 
     def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
@@ -64,7 +69,7 @@ class NoCallJournal:
 
     def together(self) -> AbstractContextManager[None]:
         """Do nothing."""
-        return nullcontext()
+        return _NOTHING
 
     def with_next(self, write: Callable[[], object]) -> None:
         """Write it now. Never raises: nobody could act on it."""
@@ -87,7 +92,7 @@ class NoCallJournal:
     def denied(self, call_id: int, by: str) -> None:
         """Do nothing."""
 
-    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
+    def sent(self, call_id: int, call: PendingCall, allowed: Allow) -> None:
         """Do nothing."""
 
     def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:

@@ -49,8 +49,8 @@ def _is_clean(value: Any) -> bool:
             is_clean = is_clean and is_ascii
             size += len(item) if is_ascii else len(item.encode("utf-8", "replace"))
         elif isinstance(item, dict):
-            is_clean = is_clean and all(type(key) is str and key.isascii() for key in item)
-            size += sum(len(str(key)) for key in item)
+            is_clean = is_clean and {*map(type, item)} <= {str} and all(map(str.isascii, item))
+            size += sum(map(len, map(str, item)))
             stack += [(one, depth + 1) for one in item.values()]
         elif isinstance(item, list | tuple):
             is_clean = is_clean and type(item) is list

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from sandbox import Stopwatch
 
 
+_NO_SPAN = nullcontext()
+
+
 class _NobodyThereError(Exception):
     """A call needs an answer from a person who is not there."""
 
@@ -123,7 +126,7 @@ class ToolCalls:
         self._records[call.id] = record
         completion: Completion | None = None
         exists = not isinstance(callee, MissingTool)
-        with call_span(record, exists=exists) if self._is_traced else nullcontext():
+        with call_span(record, exists=exists) if self._is_traced else _NO_SPAN:
             try:
                 completion = self._cleaned(await self._answer(call, callee, attempt), call)
             except _NobodyThereError:
@@ -166,11 +169,12 @@ class ToolCalls:
         if isinstance(callee, MissingTool):
             return callee.failed
         failed = callee.fault()
-        if failed is None:
-            failed = await self._refusal(call, callee, attempt)
-        return await self._send(call, callee, attempt) if failed is None else failed
+        if failed is not None:
+            return failed
+        decided = await self._decided(call, callee, attempt)
+        return await self._send(call, callee, attempt, decided) if isinstance(decided, Allow) else decided
 
-    async def _refusal(self, call: Call, callee: Callee, attempt: Attempt) -> Failed | None:
+    async def _decided(self, call: Call, callee: Callee, attempt: Attempt) -> Allow | Failed:
         decision = self._desk.decide_now(attempt.call, order=call.id)
         if isinstance(decision, Ask):
             self._journal.asked(call.id)
@@ -184,19 +188,20 @@ class ToolCalls:
         attempt.decided(decision)
         match decision:
             case Allow():
-                return None
+                return decision
             case Deny(reason):
                 self._journal.denied(call.id, reason)
                 return callee.refused(reason)
         assert_never(decision)
 
-    async def _send(self, call: Call, callee: Callee, attempt: Attempt) -> Completion:
+    async def _send(self, call: Call, callee: Callee, attempt: Attempt, allowed: Allow) -> Completion:
         pending = attempt.call
         async with self._desk.turn(pending):
             # First, because a server that comes back may have another tool of that name.
             completion: Completion | None = await callee.reach()
             if completion is None:
-                failed = self._overtaken(call, callee, attempt) or self._unwritten(call, callee, attempt)
+                overtaken = self._overtaken(call, callee, attempt, allowed)
+                failed = overtaken or self._unwritten(call, callee, attempt, allowed)
                 if failed is not None:
                     return failed
                 completion = await callee.send(self._person(pending.tool))
@@ -205,33 +210,23 @@ class ToolCalls:
         self._desk.receive(pending, _received(completion))
         return completion
 
-    def _overtaken(self, call: Call, callee: Callee, attempt: Attempt) -> Failed | None:
+    def _overtaken(self, call: Call, callee: Callee, attempt: Attempt, allowed: Allow) -> Failed | None:
         """Refuse a call whose tool or permission has changed since it was allowed, while it waited for its turn."""
         failed = callee.overtaken()
-        if failed is not None or attempt.allowance is None:
+        if failed is not None or self._desk.still_allows(attempt.call, allowed):
             return failed
-        if self._desk.still_allows(attempt.call, attempt.allowance):
-            return None
         attempt.record.decision = "denied"
         reason = call_texts.taken_back(attempt.call.qualified_name)
         self._journal.denied(call.id, reason)
         return callee.refused(reason)
 
-    def _unwritten(self, call: Call, callee: Callee, attempt: Attempt) -> Failed | None:
+    def _unwritten(self, call: Call, callee: Callee, attempt: Attempt, allowed: Allow) -> Failed | None:
         """Record that a call is sent, before it is; a call that cannot be recorded is refused."""
-        pending = attempt.call
         try:
             with self._journal.together():
                 if not attempt.write_down():
-                    return callee.refused(call_texts.not_written_down(pending.qualified_name))
-                self._journal.sent(
-                    call.id,
-                    server=pending.server,
-                    tool=pending.tool,
-                    digest=pending.digest,
-                    by=attempt.by,
-                    grant_id=attempt.grant_id,
-                )
+                    return callee.refused(call_texts.not_written_down(attempt.call.qualified_name))
+                self._journal.sent(call.id, attempt.call, allowed)
         except BaseException:
             attempt.not_written()
             raise

@@ -7,7 +7,6 @@ that failed is never repeated.
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -35,8 +34,9 @@ from broker.upstreams.remote_descriptions import NotTakenError
 from broker.upstreams.upstream_requests import OpenCall, RefusedError, UpstreamRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
+    import mcp.types as t
     from mcp.shared.dispatcher import ProgressFnT
 
     from broker.upstreams.connection import Connection
@@ -82,8 +82,6 @@ class Calls:
             UpstreamError: One of its subclasses, by what is known about the call.
         """
         began, is_success = time.monotonic(), False
-        call.scope.deadline = anyio.current_time() + self._settings.call_timeout_seconds
-        self._requests.begin(call)
         try:
             result = await self._answer(connection, call, name, arguments, on_progress)
             is_success = not is_error(result)
@@ -106,7 +104,6 @@ class Calls:
         else:
             return result
         finally:
-            self._requests.end(call)
             if self._on_call is not None:
                 self._on_call(self._server, name, is_success, time.monotonic() - began)
 
@@ -116,12 +113,25 @@ class Calls:
         progress = None if listener is None else Progress(listener, self._redact)
         tell = None if progress is None else progress.tell
         asks = call.person is not None
-        send = partial(connection.call_tool, name, arguments, tell, may_ask=asks, sends=call.sends)
-        with call.scope:
-            if self._descriptions.may_be_wanted(name):
-                result = await self._described(connection, name, lambda: self._requests.completed(call, send))
-            else:
-                result = await self._requests.completed(call, send)
+        sent = await connection.call_at_once(name, arguments, may_ask=asks) if progress is None else None
+
+        def send(replies: Mapping[str, t.InputResponse] | None, state: str | None) -> Awaitable[dict[str, Any]]:
+            nonlocal sent
+            result, sent = sent, None
+            if result is not None:
+                return result()
+            return connection.call_tool(name, arguments, tell, replies, state, may_ask=asks, sends=call.sends)
+
+        call.scope = anyio.move_on_after(self._settings.call_timeout_seconds)
+        self._requests.begin(call)
+        try:
+            with call.scope:
+                if self._descriptions.may_be_wanted(name):
+                    result = await self._described(connection, name, lambda: self._requests.completed(call, send))
+                else:
+                    result = await self._requests.completed(call, send)
+        finally:
+            self._requests.end(call)
         if call.scope.cancelled_caught:
             raise TimeoutError  # it was left at its deadline
         if progress is not None:

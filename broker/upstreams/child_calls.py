@@ -65,35 +65,60 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
         if self._is_over:
             raise _closed()
         await anyio.lowlevel.checkpoint_if_cancelled()
-        number = next(self._numbers)
-        # Not a model of the SDK's: to make and write one costs several times as much where the caches have gone cold.
-        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
+        number, line = self._request(method, params)
         try:
-            await self._outgoing.write(to_json(request, inf_nan_mode="null") + b"\n")
-            if self._is_over:  # while the pipe took nothing more
-                raise _closed()
-            # Not before, so that the child computes meanwhile; nothing is read as long as this task goes on.
-            answer = self._answers[number] = AwaitedAnswer()
-            await self._arrival(answer, number)
+            await self._outgoing.write(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise _closed() from None
-        finally:
-            self._answers.pop(number, None)
-        if answer.error is not None:
-            raise MCPError(code=answer.error.code, message=answer.error.message, data=answer.error.data)
-        if answer.result is None:
+        if self._is_over:  # while the pipe took nothing more
             raise _closed()
-        return answer.result
+        return await self.answer(self._awaited(number))
 
-    async def _arrival(self, answer: AwaitedAnswer, number: int) -> None:
-        """Wait for the answer to a request that was sent."""
+    async def send_at_once(self, method: str, params: Mapping[str, Any]) -> AwaitedAnswer | None:
+        """Send a request unless that takes a wait; what waits for its answer is made while the child computes.
+
+        None is a request that has not been sent, and is to be sent by `send_raw_request`.
+        """
+        if self._is_over or is_in_span():
+            return None
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        number, line = self._request(method, params)
+        return self._awaited(number) if self._outgoing.write_at_once(line) else None
+
+    async def answer(self, awaited: AwaitedAnswer) -> dict[str, Any]:
+        """Return the answer to a request that was sent; cancelled, the child is told.
+
+        Raises:
+            MCPError: It is an error, or the connection is closed.
+        """
         try:
-            await answer.arrived.wait()
+            await awaited.arrived.wait()
             PACE.note_wait()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-                await self.notify("notifications/cancelled", {"requestId": number, "reason": "caller cancelled"})
+                await self.notify(
+                    "notifications/cancelled", {"requestId": awaited.number, "reason": "caller cancelled"}
+                )
             raise
+        finally:
+            self._answers.pop(awaited.number, None)
+        if awaited.error is not None:
+            raise MCPError(code=awaited.error.code, message=awaited.error.message, data=awaited.error.data)
+        if awaited.result is None:
+            raise _closed()
+        return awaited.result
+
+    def _request(self, method: str, params: Mapping[str, Any] | None) -> tuple[int, bytes]:
+        """Return a request's number and its line."""
+        number = next(self._numbers)
+        # Not a model of the SDK's: to make and write one costs several times as much where the caches have gone cold.
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}}
+        return number, to_json(request, inf_nan_mode="null") + b"\n"
+
+    def _awaited(self, number: int) -> AwaitedAnswer:
+        """Wait for the answer to a request that was sent just now: nothing is read as long as this task goes on."""
+        awaited = self._answers[number] = AwaitedAnswer(number)
+        return awaited
 
     async def run(
         self,

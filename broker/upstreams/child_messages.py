@@ -51,11 +51,13 @@ class AwaitedAnswer:
     """The answer to a request that is not the SDK's.
 
     Attributes:
+        number: The id of the request.
         arrived: Set when it is there, or none will come any more.
         result: What the server has answered.
         error: What it has answered instead.
     """
 
+    number: int
     arrived: anyio.Event = field(default_factory=anyio.Event)
     result: dict[str, Any] | None = None
     error: ErrorData | None = None
@@ -225,15 +227,23 @@ class Outgoing(Stream):
             await self._has_written.wait()
         if self._is_broken:
             raise anyio.BrokenResourceError
+        if not self.write_at_once(line):
+            await self._child.report_exit("it closed its input")
+            raise anyio.BrokenResourceError
+
+    def write_at_once(self, line: bytes) -> bool:
+        """Do the same without a wait; False is a message that was not written, as that takes one or cannot be done."""
+        if self._rest or self._is_broken:
+            return False
         try:
             written = self._stdin.write(line)
         except OSError:
-            await self._child.report_exit("it closed its input")
-            raise anyio.BrokenResourceError from None
+            return False
         if written < len(line):
             self._rest = line[written:]
             self._has_written = anyio.Event()
             self._has_rest.set()
+        return True
 
     async def write_rests(self) -> None:
         """Write what could not be written at once; a child that does not read for long is given up."""

@@ -8,6 +8,7 @@ can still use.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -22,10 +23,12 @@ from broker.upstreams.http_trail import SESSION_OVER, HttpTrail, SentCall
 from broker.upstreams.upstream_requests import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.shared.dispatcher import CallOptions, ProgressFnT
 
+    from broker.upstreams.child_calls import ChildDispatcher
+    from broker.upstreams.child_messages import AwaitedAnswer
     from broker.upstreams.probing import ProbingDispatcher
     from broker.upstreams.upstream_requests import UpstreamRequests
 
@@ -85,6 +88,7 @@ class Connection:
     _failing: str = ""
     _session: ClientSession | None = None
     _wire: ProbingDispatcher | None = None
+    _child: ChildDispatcher | None = None
 
     @property
     def session(self) -> ClientSession:
@@ -106,7 +110,7 @@ class Connection:
 
     def begin(self, session: ClientSession, wire: ProbingDispatcher) -> None:
         """Take the negotiated session, and the dispatcher that carries it."""
-        self._session, self._wire = session, wire
+        self._session, self._wire, self._child = session, wire, wire.child
 
     def end(self, reason: str) -> None:
         """Mark the connection as ended; the first reason stays."""
@@ -185,8 +189,7 @@ class Connection:
             NotExecutedError: It did not let the call in, or could not be reached.
             AnswerLostError: It answered with what is no answer.
         """
-        # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
-        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        params = self._params(name, arguments)
         if replies is not None:
             answers = {
                 key: one.model_dump(by_alias=True, mode="json", exclude_none=True) for key, one in replies.items()
@@ -195,14 +198,40 @@ class Connection:
         if state is not None:
             params["requestState"] = state
         options: CallOptions = {} if on_progress is None else {"on_progress": on_progress}
-        if self.session_key:
-            params["_meta"] = {SESSION_KEY: self.session_key}
         if self.trail.url:
             self._stamp(params, options, may_ask=may_ask)
             return self._without_key(await self._call_over_http(params, options, sends))
+        self._note_meta(params, may_ask=may_ask)
+        return self._without_key(await self._dispatcher.send_raw_request("tools/call", params, options))
+
+    async def call_at_once(
+        self, name: str, arguments: dict[str, Any], *, may_ask: bool
+    ) -> Callable[[], Awaitable[dict[str, Any]]] | None:
+        """Do the same unless sending takes a wait; return what waits for the result.
+
+        None is a call that has not been sent, and is to be sent by `call_tool`: also for a server that is no child
+        process.
+        """
+        if self._child is None:
+            return None
+        params = self._params(name, arguments)
+        self._note_meta(params, may_ask=may_ask)
+        awaited = await self._child.send_at_once("tools/call", params)
+        return None if awaited is None else partial(self._result, self._child, awaited)
+
+    async def _result(self, child: ChildDispatcher, awaited: AwaitedAnswer) -> dict[str, Any]:
+        return self._without_key(await child.answer(awaited))
+
+    def _params(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        # Not through the session's models: they would check what is ours, and an answer that is judged elsewhere.
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if self.session_key:
+            params["_meta"] = {SESSION_KEY: self.session_key}
+        return params
+
+    def _note_meta(self, params: dict[str, Any], *, may_ask: bool) -> None:
         if meta := self._meta_of_calls(may_ask=may_ask):
             params["_meta"] = {**meta, **params.get("_meta", {})}
-        return self._without_key(await self._dispatcher.send_raw_request("tools/call", params, options))
 
     def _without_key(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result without the key of our session, which is between the server and us; keep the key."""

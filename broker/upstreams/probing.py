@@ -12,6 +12,8 @@ from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions, Dispatcher
 from mcp.types import METHOD_NOT_FOUND
 
+from broker.upstreams.child_calls import ChildDispatcher
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -39,6 +41,11 @@ class ProbingDispatcher(Dispatcher[Any]):
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": _PROBE_SECONDS}
         return await self._inner.send_raw_request(method, params, opts)
+
+    @property
+    def child(self) -> ChildDispatcher | None:
+        """The inner one, if it is that of a child process."""
+        return self._inner if isinstance(self._inner, ChildDispatcher) else None
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Forward a notification."""

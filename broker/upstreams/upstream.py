@@ -307,7 +307,7 @@ class Upstream:
             with anyio.move_on_after(self.settings.connect_timeout_seconds):
                 await self.needed()
         connection = self._connection
-        if connection is None or connection.ended.is_set():
+        if connection is None or connection.reason:
             raise UnavailableError(self.name, self._why_unavailable())
         return connection
 

@@ -64,13 +64,13 @@ class OpenCall:
     Attributes:
         run: Which run it is of.
         person: Who can be asked.
-        scope: Ends it; the deadline is put off while somebody is asked.
+        scope: Ends it; made when the call is under way. The deadline is put off while somebody is asked.
         sends: What HTTP shows of it, each time that it was sent; empty for other servers.
     """
 
     run: str
     person: Person | None = None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    scope: anyio.CancelScope = field(init=False)
     sends: list[SentCall] = field(default_factory=list)
     _asked: int = 0
     _pauses: int = 0

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from broker.authorization.calls import PendingCall
+    from broker.authorization.decision import Allow
     from broker.authorization.grants import Denial, Held
     from broker.recordings.journal.beginning import Beginning
     from broker.recordings.keeping.recordings import Recordings
@@ -167,11 +169,12 @@ class RunJournal:
         """Write a refusal."""
         self._appender.append("denied", f'"call":{call_id},"by":{self._line().words(by)}')
 
-    def sent(self, call_id: int, *, server: str, tool: str, digest: str, by: str, grant_id: str = "") -> None:
+    def sent(self, call_id: int, call: PendingCall, allowed: Allow) -> None:
         """Write that a call is about to be sent."""
-        grant = self._grant_numbers.get(grant_id)
-        told = {"call": call_id, "server": server, "tool": tool, "digest": digest, "grant": grant}
-        self._appender.append("sent", f'{members(told)},"by":{self._line().words(by)}')
+        grant = None if allowed.held is None else self._grant_numbers.get(allowed.held.id)
+        told = {"call": call_id, "server": call.server, "tool": call.tool, "digest": call.digest, "grant": grant}
+        by = self._line().words(f"{allowed.basis.kind}: {allowed.basis.name}")
+        self._appender.append("sent", f'{members(told)},"by":{by}')
 
     def kept(self, call_id: int, blocks: Mapping[str, Any]) -> None:
         """Write the content blocks of an answer, before the answer."""
