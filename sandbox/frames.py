@@ -97,7 +97,9 @@ class FrameReader:
         at = 0
         while len(stream) - at >= _HEADER.size:
             size, number, run = _HEADER.unpack_from(stream, at)
-            kind = _kind(number)
+            kind = _KINDS.get(number)
+            if kind is None:
+                raise ProtocolError(f"there is no frame of kind {number}")
             if size > self._allowed(kind, run):
                 raise ProtocolError(f"a frame of {size} bytes is too long")
             begins = at + _HEADER.size
@@ -159,10 +161,3 @@ def decode_text(payload: bytes) -> str:
         return payload.decode()
     except UnicodeDecodeError:
         raise ProtocolError("a frame's text is not UTF-8") from None
-
-
-def _kind(number: int) -> Kind:
-    kind = _KINDS.get(number)
-    if kind is None:
-        raise ProtocolError(f"there is no frame of kind {number}")
-    return kind

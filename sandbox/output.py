@@ -72,6 +72,8 @@ class Output:
 
     def take_new(self) -> list[Printed]:
         """Return what came since the last time."""
+        if not self._pieces:
+            return []
         new, self._pieces, self._joined, self._turns = self._pieces, [], 0, 0
         if len(new) > MAX_IN_TURN:
             new = _merged(new)

@@ -126,8 +126,10 @@ class Run:
             if tasks is None and not is_single:
                 await self._go_on_with_tasks(step)
                 return
-            self._withdraw(step.cancelled)
-            self._lines |= {call.id: call.line for call in step.calls}
+            if step.cancelled:
+                self._withdraw(step.cancelled)
+            for call in step.calls:
+                self._lines[call.id] = call.line
             self._waits_at = next(iter(self._lines.values()), step.line) or None
             if self._journal.is_full:
                 await self._end_calls()

@@ -97,8 +97,10 @@ class _Run:
 
     def frames(self, number: int, *, is_over: bool) -> bytes:
         """Return what was printed in this tick, and how the step ended if it has."""
-        parts = [_printed(number, output, text) for output, text in _joined(self.printed)]
-        self.printed.clear()
+        parts: list[bytes] = []
+        if self.printed:
+            parts += [_printed(number, output, text) for output, text in _joined(self.printed)]
+            self.printed.clear()
         if is_over and self.entry is not None:
             parts.append(self._end(number, self.entry.answer))
             self.entry = None

@@ -162,7 +162,7 @@ class WorkerLine:
             for frame in self._frames.feed(data):
                 seat = self.open_steps[frame.run]
                 seat.take(frame)
-                if seat.answer is not None:
+                if seat.answer is not None and seat.number in self._waiting:
                     self._wake(seat)
         except BlockingIOError:
             return

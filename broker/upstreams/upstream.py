@@ -123,7 +123,8 @@ class Upstream:
 
     def want(self) -> None:
         """Connect a lazy server that is needed now."""
-        self._note_use()
+        if self.settings.lazy:
+            self._note_use()
         self._used_at = anyio.current_time()
         self._readiness.want()
 
@@ -298,11 +299,12 @@ class Upstream:
                 self._used_at = anyio.current_time()
 
     def _note_use(self) -> None:
-        if self.settings.lazy and not note_use(self.name):
+        if not note_use(self.name):
             self._is_used_here = True
 
     async def _ready_connection(self) -> Connection:
-        self._note_use()
+        if self.settings.lazy:
+            self._note_use()
         if self._connection is None:
             with anyio.move_on_after(self.settings.connect_timeout_seconds):
                 await self.needed()
