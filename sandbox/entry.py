@@ -79,14 +79,14 @@ class Entry:
             return self._instance.ending(str(wasmtime.WasmtimeError._from_ptr(self._error))) or ""  # noqa: SLF001
         text = self._read()
         c_api.component_val_delete(self._crossing.to_result)
-        if len(text) > self._instance.limits.step_bytes:
+        if len(text) > self._instance.step_bytes:
             _give_back_memory()
         return self._instance.ending(None) or text
 
     def _read(self) -> str:
         """Copy the guest's text, but no more of it than shows that it is too long: its reader refuses it then."""
         returned = self._crossing.returned
-        enough = BYTES_A_CHARACTER * (self._instance.limits.step_bytes + 1)
+        enough = BYTES_A_CHARACTER * (self._instance.step_bytes + 1)
         return ctypes.string_at(returned.data, min(returned.size, enough)).decode("utf-8", "replace")
 
 

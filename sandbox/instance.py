@@ -78,6 +78,7 @@ class Instance:
         if terms.limits.memory_bytes != self.limits.memory_bytes:
             self.store.set_limits(memory_size=terms.limits.memory_bytes)
         self.limits = terms.limits
+        self.step_bytes = terms.limits.step_bytes
 
     def enter(self, export: str, argument: str, seconds: float) -> Entry:
         """Begin a call of an export that takes a string and returns one; it must end within `seconds`."""

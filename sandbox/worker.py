@@ -108,13 +108,13 @@ class _Run:
 
     def _end(self, number: int, answer: str | Raised | Stopped) -> bytes:
         match answer:
+            case str():
+                # One character too many is enough for the host to see which limit was exceeded.
+                kind, text = Kind.ANSWER, answer[: self.instance.step_bytes + 1]
             case Stopped(limit):
                 kind, text = Kind.STOPPED, limit
-            case Raised():
-                kind, text = Kind.RAISED, json.dumps({"raised": asdict(answer)})
             case _:
-                # One character too many is enough for the host to see which limit was exceeded.
-                kind, text = Kind.ANSWER, answer[: self.instance.limits.step_bytes + 1]
+                kind, text = Kind.RAISED, json.dumps({"raised": asdict(answer)})
         return encode_reading(kind, number, Reading(self.instance.cpu_seconds, self.instance.clock.elapsed_ns, text))
 
 
