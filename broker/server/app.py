@@ -39,6 +39,7 @@ from broker.surface.definitions import EXECUTE, INPUT_SCHEMAS, SEARCH
 from broker.surface.sent_arguments import plain_arguments
 from broker.texts import tool_texts
 from sandbox.limits import check_limits
+from sandbox.pace import PACE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -186,6 +187,7 @@ class BrokerServer:
     async def _call_tool(
         self, ctx: ServerRequestContext[_State, Any], params: t.CallToolRequestParams
     ) -> t.CallToolResult | t.InputRequiredResult:
+        PACE.note_wait()  # the event loop has brought the request
         return await self._asking.perform(ctx, params, partial(self._answer_call, ctx, params))
 
     async def _answer_call(
