@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 import mcp.types as t
-from pydantic import ValidationError
+from pydantic_core import to_json
 
 from broker.authorization.form_reading import FormError, form_of
 from broker.callbacks import failing_alone
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from broker.authorization.forms import Person
     from broker.upstreams.http_trail import SentCall
+
+_Sent = TypeVar("_Sent")
 
 MAX_REQUESTS = 10
 """How often a server may ask during one call."""
@@ -177,6 +179,7 @@ class UpstreamRequests:
                 raise RefusedError("it asks for nothing that we know")
             if state is not None and not (isinstance(state, str) and len(state) <= STATE_CHARACTERS):
                 raise RefusedError(f"its state is longer than {STATE_CHARACTERS} characters")
+            _writable((state, *requests))
             replies = {key: await self._reply(call, key, request) for key, request in requests.items()}
 
     async def _reply(self, call: OpenCall, key: str, request: Any) -> t.InputResponse:
@@ -194,9 +197,9 @@ class UpstreamRequests:
         async with call.turn():
             match method:
                 case "elicitation/create":
-                    return await self._elicit(call, self._redact(params), tool, self._redact(key))
+                    return _writable(await self._elicit(call, self._redact(params), tool, self._redact(key)))
                 case "sampling/createMessage":
-                    return await self._sample(call, self._redact(params))
+                    return _writable(await self._sample(call, self._redact(params)))
         raise RefusedError("requests of this kind are refused")
 
     async def _elicit(self, call: OpenCall, params: Mapping[str, Any], tool: str, key: str) -> t.ElicitResult:
@@ -222,9 +225,10 @@ class UpstreamRequests:
             raise RefusedError("no model was given for it")
         try:
             asked = t.CreateMessageRequestParams.model_validate(params, by_name=False)
-        except ValidationError:
+            size = len(asked.model_dump_json())
+        except ValueError:  # also of what is nested too deep to be written
             raise RefusedError("the request cannot be read") from None
-        if len(asked.model_dump_json()) > SAMPLING_CHARACTERS:
+        if size > SAMPLING_CHARACTERS:
             raise RefusedError(f"the request is longer than {SAMPLING_CHARACTERS} characters")
         with call.paused():
             try:
@@ -233,3 +237,16 @@ class UpstreamRequests:
             except Exception as error:  # noqa: BLE001  # the embedding program's own code
                 logger().warning("the sampler failed or refused", server=self._server, error=type(error).__name__)
                 raise RefusedError("the host refused") from None
+
+
+def _writable(sent: _Sent) -> _Sent:
+    """Return what the server is to be sent, which a server, a person or a model has written.
+
+    Raises:
+        RefusedError: It cannot be written as JSON in UTF-8.
+    """
+    try:
+        to_json(sent)
+    except ValueError:
+        raise RefusedError("what has to be sent back holds half of a surrogate pair") from None
+    return sent

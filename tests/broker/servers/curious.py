@@ -49,6 +49,11 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "sampling": {"method": "sampling/createMessage", "params": {"messages": [MESSAGE], "maxTokens": 10}},
     "roots": {"method": "roots/list"},
 }
+REQUESTS["deep sampling"] = {"method": "sampling/createMessage", "params": REQUESTS["sampling"]["params"].copy()}
+REQUESTS["deep sampling"]["params"]["metadata"] = json.loads('{"a":' * 400 + "1" + "}" * 400)
+ODD = {"half a state": ("a", "\ud800"), "half a key": ("\ud800", "1")}
+"""Of the newer era: what the request and the state are called that hold half of a surrogate pair."""
+
 SCHEMA = {
     "type": "object",
     "properties": {"what": {"type": "string"}, "times": {"type": "integer"}},
@@ -113,7 +118,11 @@ def note_call(params: dict[str, Any], *, may_ask: bool) -> None:
 
 def call(params: dict[str, Any]) -> dict[str, Any]:
     """Ask in the newer era: by the answer to the call, which is then made again."""
-    request, times = REQUESTS[params["arguments"]["what"]], params["arguments"].get("times", 1)
+    what, times = params["arguments"]["what"], params["arguments"].get("times", 1)
+    if what in ODD:
+        key, state = ODD[what]
+        return {"resultType": "input_required", "inputRequests": {key: REQUESTS["name"]}, "requestState": state}
+    request = REQUESTS[what]
     asked = int(params.get("requestState", "0"))
     if asked < times:
         return {"resultType": "input_required", "inputRequests": {"a": request}, "requestState": str(asked + 1)}

@@ -156,6 +156,7 @@ REFUSED = {
     "the config does not allow it": ("name", FILLED, {"elicitation": False}, "does not let curious ask a person"),
     "an answer that does not fit": ("name", FormReply("accept", {"name": 5}), {}, "does not fit the form"),
     "an answer with more in it": ("name", FormReply("accept", {"name": "a", "x": 1}), {}, "does not fit the form"),
+    "an answer with half a character": ("name", FormReply("accept", {"name": "\ud800"}), {}, "half of a surrogate"),
     "a form in a form": ("nested", FILLED, {}, "is of no kind that a form has"),
     "too many fields": ("many", FILLED, {}, "at most 20 fields"),
     "too many options": ("many options", FILLED, {}, "at most 100 options"),
@@ -324,6 +325,34 @@ async def test_a_model_of_the_host_answers_when_there_is_one(beside, told):
     async with beside(sampler=sampler) as broker:
         await ask(broker, WithoutForms(), "sampling")
     assert told()[0]["content"] == {"type": "text", "text": "hello"}
+
+
+async def hello(_sampling):
+    return t.CreateMessageResult(role="assistant", content=t.TextContent(type="text", text="hello"), model="m")
+
+
+async def half(_sampling):
+    return t.CreateMessageResult(role="assistant", content=t.TextContent(type="text", text="\ud800"), model="m")
+
+
+@pytest.mark.filterwarnings("ignore:.*sampling.*deprecated")
+@pytest.mark.parametrize("mode", ["auto"])  # in the older one the SDK answers
+@pytest.mark.parametrize(
+    ("what", "sampler", "said"),
+    [
+        ("deep sampling", hello, "the request cannot be read"),
+        ("sampling", half, "half of a surrogate pair"),
+        ("half a state", hello, "half of a surrogate pair"),
+        ("half a key", hello, "half of a surrogate pair"),
+    ],
+)
+async def test_what_cannot_be_written_is_refused_and_the_script_goes_on(beside, told, what, sampler, said):
+    person = Person(FILLED)
+    async with beside(sampler=sampler) as broker:
+        value = await ask(broker, person, what)
+        assert (said in value, person.forms, told()) == (True, [], []), value
+        await ask(broker, person, "name")
+    assert told() == [{"action": "accept", "content": FILLED.content}]
 
 
 @pytest.fixture
