@@ -165,13 +165,49 @@ async def test_a_call_is_left_at_once_though_its_child_does_not_read_and_the_chi
     assert "never sent" not in sent
 
 
-async def test_nothing_is_sent_for_somebody_who_has_been_cancelled():
+@pytest.mark.parametrize("way", ["send_at_once", "send_raw_request"])
+async def test_nothing_is_sent_for_somebody_who_has_been_cancelled(way):
     async with connected() as dispatcher:
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await answered(dispatcher, "returns")
+            await getattr(dispatcher, way)("tools/call", {"name": "returns"})
         assert scope.cancelled_caught
         assert [one["params"]["name"] for one in (await answered(dispatcher, "tells"))["heard"]] == ["tells"]
+
+
+async def test_a_call_for_which_the_pipe_has_no_room_is_left_to_the_way_that_waits_for_it():
+    big = {"name": "returns", "arguments": {"a": "x" * 1_000_000}}
+    async with connected() as dispatcher:
+        assert (await answered(dispatcher, "returns"))["params"]
+        await dispatcher.notify("note", {"name": "reads no more for a second"})
+        begun = await dispatcher.send_at_once("tools/call", big)
+        assert begun is not None
+        assert await dispatcher.send_at_once("tools/call", {"name": "is silent"}) is None
+        assert await answered(dispatcher, "returns") == {"params": {"name": "returns", "arguments": {"a": 1}}}
+        assert await dispatcher.answer(begun) == {"params": big}
+        heard = (await answered(dispatcher, "tells"))["heard"]
+    assert [one["params"]["name"] for one in heard if "id" in one] == ["returns", "returns", "returns", "tells"]
+
+
+async def test_the_child_is_told_of_a_call_that_is_cancelled_after_it_was_sent_at_once():
+    async with connected() as dispatcher:
+        begun = await dispatcher.send_at_once("tools/call", {"name": "is silent"})
+        assert begun is not None
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await dispatcher.answer(begun)
+        assert scope.cancelled_caught
+        silent, told, _ = (await answered(dispatcher, "tells"))["heard"]
+    assert (told["method"], told["params"]["requestId"]) == ("notifications/cancelled", silent["id"])
+
+
+async def test_nothing_is_sent_at_once_to_a_child_that_has_ended_and_what_was_fails():
+    async with connected() as dispatcher:
+        begun = await dispatcher.send_at_once("tools/call", {"name": "ends"})
+        assert begun is not None
+        with pytest.raises(MCPError, match="Connection closed"):
+            await dispatcher.answer(begun)
+        assert await dispatcher.send_at_once("tools/call", {"name": "returns"}) is None
 
 
 async def test_calls_fail_that_wait_when_the_child_ends_and_those_after_it():
