@@ -95,7 +95,7 @@ class ListedTools:
                 return await self.descriptions.read(connection, names)
         except TimeoutError:
             raise UnavailableError(self._server, f"{self._server} did not describe its tools in time.") from None
-        except (MCPError, ValidationError, RuntimeError) as error:
+        except (MCPError, ValueError, RuntimeError) as error:  # also of an address that cannot be sent
             logger().warning("descriptions failed", server=self._server, error=type(error).__name__)
             raise UnavailableError(self._server, f"{self._server} did not describe its tools.") from None
 

@@ -49,8 +49,8 @@ exhausted: list[str] = []
 held: list[dict[str, object]] = []
 pages: list[str | None] = []
 reads: list[str] = []
-# In mode `elsewhere` the resource has another URI.
-URI = "post://help/tool_descriptions" if MODE == "elsewhere" else "resource:///tool_descriptions"
+# In mode `elsewhere` the resource has another URI, in mode `half` one that holds half of a surrogate pair.
+URI = {"elsewhere": "post://help/tool_descriptions", "half": "post://\ud800"}.get(MODE, "resource:///tool_descriptions")
 KEY = "codemode/session"
 KEYS = json.loads(os.environ.get("SESSION_KEYS", "[]"))
 

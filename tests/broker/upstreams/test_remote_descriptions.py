@@ -72,6 +72,22 @@ async def test_descriptions_are_read_where_the_server_lists_them(opened, log):
         assert lines(log) == ["read send_mail", 'call send_mail {"to": "a"}']
 
 
+async def test_descriptions_at_an_address_that_cannot_be_sent_leave_those_of_other_servers(log):
+    def server(mode):
+        return ServerConfig(command=sys.executable, args=("-I", str(DESCRIBED), mode), env={"CALLS_LOG": str(log)})
+
+    async with Broker(Config(servers={"bad": server("half"), "post": server("plain")})) as broker:
+        session = broker.session(grants=[Grant("*.*")])
+        details = await session.get_tool_details(["bad.send_mail", "post.send_mail"])
+        assert details.described == ("post.send_mail",)
+        script = "from tools import bad, post\nawait post.count_mails()\nawait bad.count_mails()"
+        assert "bad" in str((await session.execute_code(script, describe_references=True)).error)
+        result = await session.execute_code(
+            "from tools import post\nawait post.count_mails()", describe_references=True
+        )
+        assert (result.outcome, result.value) == ("completed", "done"), result.error
+
+
 async def test_a_list_of_definitions_is_understood_as_well(opened):
     async with opened("as_list") as broker:
         details = await broker.session().get_tool_details(["post.send_mail"])
