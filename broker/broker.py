@@ -474,9 +474,7 @@ class Broker:
         """
         found = self._recorder.unfinished.crashed()
         for run_id in found:
-            self._task_group().start_soon(
-                resume_crashed, run_id, self._recorder, self._session_of_crashed, self._upstreams.lacking
-            )
+            self._task_group().start_soon(resume_crashed, run_id, self._recorder, self._session_of_crashed)
         return len(found)
 
     def _session_of_crashed(self, name: str, principal: str) -> Session:

@@ -365,7 +365,7 @@ class Session:
         """Continue a recorded run that was interrupted or is parked; what it was allowed before still holds.
 
         Calls that were answered are not repeated. If a run waits in the session's `QuestionBox`, answer its question
-        there, and `wait_for` it.
+        there, and `wait_for` it. Lazy servers whose tools its script was given are connected first.
 
         Args:
             run: Its id, or the beginning of it.
@@ -382,6 +382,9 @@ class Session:
 
         Raises:
             RecordingError: There is no such run, it has ended, or it cannot be resumed here; the text says why.
+            UnavailableError: A server whose tools its script was given is down, disabled or not in the config. The run
+                stays as it is, because the error that the script would get may end it for good; the text names each
+                such server, and what to do about it.
             ValueError: `unknown` is not one of these.
             TypeError: As of `execute_code`; also where `run` is no text, or `ask_unknown` no function.
             StoreError: The run cannot be recorded, and stays as it is.
@@ -419,6 +422,7 @@ class Session:
         Raises:
             KeyError: No such run of the session's principal is parked here, or its result was fetched.
             RecordingError: The recorded run cannot be resumed here; the text says why.
+            UnavailableError: It had to be resumed; as of `resume`.
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
@@ -432,7 +436,8 @@ class Session:
     def resume_parked(self) -> list[str]:
         """Resume the principal's parked runs, as after a restart; return their ids. Their questions come into the box.
 
-        They wait in the background: each continues when its question is answered, and `wait_for` waits for it.
+        They wait in the background: each continues when its question is answered, and `wait_for` waits for it. A
+        server of theirs may be down: calls of it then fail in the script.
 
         Raises:
             ValueError: The session has no `QuestionBox`.

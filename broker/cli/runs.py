@@ -15,9 +15,8 @@ from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
 from broker.cli.prompts import said_yes
 from broker.cli.run_report import conclude, reported_if_ended, show_output
-from broker.cli.servers import SAID_CHARACTERS
 from broker.cli.stored import STYLES, as_json, open_kept, when
-from broker.cli.terminal import Problem, can_ask, note, results, write_result
+from broker.cli.terminal import can_ask, note, results, write_result
 from broker.errors import RecordingError
 from broker.recordings.keeping.recordings import OPEN
 from broker.recordings.keeping.transfer import load, load_beginning
@@ -26,9 +25,7 @@ from codegen.plain_text import counted, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from broker.broker import Broker
     from broker.recordings.call_story import CallStory
-    from broker.recordings.events import Begun
     from broker.recordings.journal.resuming import UnknownCall
     from broker.recordings.keeping.entries import RecordingEntry
     from broker.recordings.recording import Recording
@@ -90,7 +87,6 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     report_idle(grants, config)
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
-        await _check_servers(broker, begun)
         session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
         with reported_if_ended(request, entry.run_id) as on_call:
             result = await session.resume(
@@ -104,29 +100,6 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
         report_servers(broker, request)
         report_unlisted(grants, broker.catalog)
     return conclude(result, request)
-
-
-async def _check_servers(broker: Broker, begun: Begun) -> None:
-    """Refuse to go on without a server whose tools the script was given: an error that it raises ends it for good."""
-    needed = sorted(begun.servers)
-    await broker.need_servers(needed)
-    statuses = {status.name: status for status in broker.server_statuses()}
-    for name in needed:
-        status = statuses.get(name)
-        if status is None:
-            raise Problem(
-                f"{begun.run_id} was not resumed: the config has no server "
-                f"{one_line(name, _ARGUMENT_CHARACTERS)!r}, whose tools its script may call",
-                "Pass the config that the run began with as --config FILE.",
-            )
-        if not status.is_usable:
-            said = f"is {status.state}" + (f": {status.problem}" if status.problem else "")
-            enable = "Take `disabled` out of its settings." if status.state == "disabled" else ""
-            raise Problem(
-                f"{begun.run_id} was not resumed: server {name}, whose tools its script may call, "
-                f"{one_line(said, SAID_CHARACTERS)}",
-                status.what_to_do or enable,
-            )
 
 
 async def _ask_again(call: UnknownCall) -> bool:

@@ -13,7 +13,7 @@ from broker.cli.next_command import whole
 from broker.cli.signals import SignalReceived, run_until_signal
 from broker.cli.streams import lost_output
 from broker.cli.terminal import Problem, note, report_problem
-from broker.errors import RecordingError, RunInterruptedError, StoreError
+from broker.errors import RecordingError, RunInterruptedError, StoreError, UnavailableError
 from broker.shortage import instead_of_workers, raise_limits, shortage
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _report(error: Exception, request: object) -> ExitCode:
     match cause:
         case Problem():
             what, what_to_do = cause.what, cause.what_to_do
-        case ImageError() | SystemLimitError() | RecordingError():
+        case ImageError() | SystemLimitError() | RecordingError() | UnavailableError():
             pass
         case WorkerError():
             what_to_do = instead_of_workers()

@@ -15,7 +15,7 @@ from broker.logging import logger
 from sandbox import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from broker.recordings.journal.recorder import Recorder
     from broker.sessions import Session
@@ -25,20 +25,15 @@ async def resume_crashed(
     run_id: str,
     recorder: Recorder,
     session_of: Callable[[str, str], Session],
-    lacking: Callable[[set[str]], Awaitable[list[str]]],
 ) -> None:
     """Go on with a run, in the session that `session_of` returns for the name and the principal that it began with.
 
-    Not without a server whose tools its script was given, which `lacking` tells: an error that it raises ends it for
-    good. Never raises for what is wrong with the recording, the store or the sandbox: that is logged, and the run stays
-    as it is.
+    Never raises for what is wrong with the recording, the store, the sandbox or a server that its script may call: that
+    is logged, and the run stays as it is.
     """
     await anyio.lowlevel.checkpoint()  # a broker that was closed meanwhile resumes nothing
     try:
         begun = recorder.unfinished.begun(run_id)
-        if missing := await lacking(begun.servers):
-            logger().warning("a run is left until its servers can be used", run=run_id, servers=missing)
-            return
         session = session_of(begun.session, begun.principal)
         result = await session.resume(run_id)
         recorder.resumptions.keep(result, begun.principal)

@@ -24,6 +24,7 @@ from broker.recordings.journal.resuming import UnknownCalls, give_back
 from broker.runs.envelope import envelope_of, redacted_outcome
 from broker.runs.hints import with_hint
 from broker.runs.large_values import worked_on
+from broker.runs.needed_servers import check_servers
 from broker.runs.not_described import NotDescribed
 from broker.runs.run_calls import RunCalls
 from broker.runs.run_output import RunOutput
@@ -138,13 +139,16 @@ class Execution:
         policy: UnknownOutcome = "fail",
         ask: UnknownAnswerer | None = None,
         given: GivenAnswers | None = None,
+        needs_servers: bool = True,
     ) -> ExecutionResult:
         """Continue a run that was interrupted or is parked; `given` answers the question that it waits for.
 
-        `policy` and `ask` decide about calls of unknown outcome.
+        `policy` and `ask` decide about calls of unknown outcome. With `needs_servers`, the run is left as it is while a
+        server that its script may call is not there or down.
 
         Raises:
             RecordingError: It cannot go on here; the text says why.
+            UnavailableError: A server that it needs cannot be used; the text says which, and what to do.
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed while it ran.
             SandboxError: The sandbox cannot be opened.
@@ -153,6 +157,8 @@ class Execution:
         began = time.monotonic()
         found = self.recorder.resumable(run_id, sandbox.image_digest)
         await self.preparation.disclosure.need(found.begun.servers)
+        if needs_servers:
+            check_servers(run_id, found.begun.servers, self.preparation.disclosure.upstreams)
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
         with self.recorder.resume(found, image=sandbox.image_digest, desk=self.desk) as recorded:

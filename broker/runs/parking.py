@@ -115,6 +115,7 @@ class Parking:
         Raises:
             KeyError: No such run of the principal is parked, or its result was fetched.
             RecordingError: It is recorded, and cannot go on here; the text says why.
+            UnavailableError: As of `Execution.resume`.
         """
         if run in self:
             return await self._next(self._kept[run])
@@ -127,7 +128,7 @@ class Parking:
         recorded = self._execution.recorder.unfinished.waiting(self._execution.desk.principal)
         waiting = [run for run in recorded if run not in self]
         for run in waiting:
-            self.begin(run, partial(self._execution.resume, run))
+            self.begin(run, partial(self._execution.resume, run, needs_servers=False))
         return waiting
 
     async def _perform(self, live: _Live, work: Work, watching: Watching) -> None:
@@ -142,7 +143,7 @@ class Parking:
                     live.parked = result
                     question = result.waits_for.asked
                     given = GivenAnswers(question, await self._box.answer(question), self._box.name)
-                    result = await self._execution.resume(result.run_id, watching, given=given)
+                    result = await self._execution.resume(result.run_id, watching, given=given, needs_servers=False)
                 live.result = result
             except Exception as error:  # noqa: BLE001  # whoever waits for the run gets it
                 live.error = error

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from broker.calls.json_schema import TOO_LARGE, first_fault
-from broker.errors import RecordingError, RunInterruptedError, SearchError, StoreError, UnknownToolError
+from broker.errors import (
+    RecordingError,
+    RunInterruptedError,
+    SearchError,
+    StoreError,
+    UnavailableError,
+    UnknownToolError,
+)
 from broker.logging import logger
 from broker.runs.envelope import ExecutionError, ExecutionResult
 from broker.runs.script_check import stops
@@ -209,6 +216,9 @@ class Surface:
             if self.resumes is not None:
                 self.session.forget_request(self.resumes)
             return Reply(run_texts.not_resumed(str(error)), is_error=True)
+        except UnavailableError as error:  # of a request that is repeated; it is not forgotten, as the run can go on
+            logger().warning("a run was not resumed", reason=str(error))
+            return Reply(run_texts.left_until_back(error.server), is_error=True)
         lacking = result.not_described
         return await (self._with_stubs(code, result, lacking) if lacking is not None else self._ran(result))
 

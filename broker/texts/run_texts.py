@@ -172,6 +172,17 @@ def not_resumed(reason: str) -> str:
     )
 
 
+def left_until_back(server: str) -> str:
+    """Return that the run of a request which is repeated waits for a server that its script may call."""
+    name = one_line(server, _NAME_CHARACTERS)
+    search = json.dumps({"query": "", "server": name}, ensure_ascii=False)
+    return (
+        f"This script has begun already, and was not continued, because its server {name} is not available. It stays "
+        f"as it is: send the same code again once search_tools({search}) finds tools, and it goes on where it was. "
+        "Calls that were sent stay done: check them before you send other code that repeats them."
+    )
+
+
 def _kind(call: CallRecord) -> tuple[str, str]:
     name = one_line(f"{call.server}.{call.tool}", _NAME_CHARACTERS)
     # In quotes where it could be taken for a status or for one more call.

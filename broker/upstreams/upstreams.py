@@ -99,13 +99,6 @@ class Upstreams:
         """Return how each server is doing now, in the order of the config."""
         return [upstream.status for upstream in self.by_name.values()]
 
-    async def lacking(self, names: Iterable[str]) -> list[str]:
-        """Wait for servers, which connects those that are asleep; return those that are not there or cannot be used."""
-        wanted = sorted(names)
-        await all_needed(self.by_name[name] for name in wanted if name in self.by_name)
-        usable = {status.name for status in self.statuses() if status.is_usable}
-        return [name for name in wanted if name not in usable]
-
     async def settled(self, timeout_seconds: float | None) -> bool:
         """Wait until each server is ready or has failed; tell whether that came about in time."""
         return await _all_settled(self.by_name.values(), timeout_seconds)

@@ -172,6 +172,7 @@ CASES = {
     "no_resource of a run": lambda name: tool_texts.no_resource(f"resource:///runs/{name}/output?offset=0"),
     "interrupted": lambda name: run_texts.interrupted("run_0123456789abcdef", f"2 calls had been answered. {name}"),
     "not_resumed": run_texts.not_resumed,
+    "left_until_back": run_texts.left_until_back,
 }
 
 
@@ -497,6 +498,7 @@ FOR_OTHERS = {
         "broker/authorization/predicates.py",
         "broker/authorization/question_box.py",
         "broker/recorded_runs.py",
+        "broker/runs/needed_servers.py",
         "broker/runs/parking.py",
         "broker/sessions.py",
         "broker/server/__init__.py",

@@ -246,11 +246,11 @@ def test_a_run_is_not_resumed_without_the_servers_of_its_script_and_stays_as_it_
     for servers, said in (
         (
             {"other": odd},
-            "the config has no server 'odd', whose tools its script may call\n       Pass the config that",
+            "server odd, whose tools its script may call, is not in the config. Resume it with the config",
         ),
-        ({"odd": missing}, f"server {needs} down: the command '{tmp_path}/gone' was not found\n       Install it"),
+        ({"odd": missing}, f"server {needs} down: the command '{tmp_path}/gone' was not found. Install it"),
         ({"odd": missing | {"lazy": True}}, f"server {needs} down: the command"),
-        ({"odd": odd | {"disabled": True}}, f"server {needs} disabled\n       Take `disabled` out of its settings."),
+        ({"odd": odd | {"disabled": True}}, f"server {needs} disabled. Take `disabled` out of its settings."),
     ):
         refused = codemode("resume", run, "-c", write_config(servers), "--allow", "odd.echo")
         assert (refused.returncode, refused.stdout) == (2, "")

@@ -16,7 +16,7 @@ import mcp.types as t
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
-from broker import Grant, Verdict
+from broker import Broker, Config, Grant, ServerConfig, Verdict
 from broker.server import BrokerServer, ServeSettings
 from tests.broker.servers.plain import plain
 
@@ -279,6 +279,28 @@ async def test_a_call_that_is_repeated_while_its_run_is_resumed_in_the_backgroun
         assert broker.resume_interrupted() == 1
 
     result, made = await again(None, before=resume)
+    assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
+    assert [entry.run_id for entry in recordings.entries()] == [run]
+
+
+async def test_a_call_that_is_repeated_while_its_server_is_down_leaves_the_run_for_the_next(
+    again, leave_waiting, recordings, store
+):
+    await again(None)
+    run = leave_waiting("answered", 1)
+    before = recordings.find(run)
+    code = "from tools import desk\n[await desk.add(a=n) for n in range(2)]"
+    down = Config(servers={"desk": ServerConfig(command="/nowhere/no-such-program")})
+    async with Broker(down, store=store) as broker:
+        server = BrokerServer(broker, ServeSettings(), make_session=lambda _: broker.session(grants=[Grant("*")]))
+        async with Client(server.mcp, mode="legacy") as client:
+            told = await client.call_tool("execute_code", {"code": code})
+    [block] = told.content
+    assert told.is_error
+    assert "was not continued, because its server desk is not available. It stays as it is: send the same" in block.text
+    assert "nowhere" not in block.text
+    assert recordings.find(run) == before
+    result, made = await again(None)
     assert ((result.structured_content or {})["value"], made) == ([2, 3], [1])
     assert [entry.run_id for entry in recordings.entries()] == [run]
 

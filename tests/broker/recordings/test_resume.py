@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from functools import partial
 
@@ -12,11 +13,12 @@ import pytest
 import structlog
 
 from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, ServerConfig
-from broker.errors import RecordingError
+from broker.errors import RecordingError, UnavailableError
 from broker.recordings.keeping.recordings import Recordings
 from broker.recordings.keeping.transfer import export, import_file, load
 from broker.recordings.settings import RecordingSettings
 from sandbox import Completed, WorkerError
+from tests.broker.servers.plain import plain
 
 pytestmark = pytest.mark.anyio
 
@@ -319,15 +321,83 @@ async def test_a_broker_resumes_no_run_by_itself_without_a_server_of_its_script(
         with anyio.fail_after(60), structlog.testing.capture_logs() as logs:
             async with Broker(config, store=store) as broker:
                 assert broker.resume_interrupted() == 1
-                while not (said := [line for line in logs if "servers" in line]):
+                while not (said := [line for line in logs if line["event"] == "a run was not resumed"]):
                     await anyio.lowlevel.checkpoint()
-        assert [(line["run"], line["servers"]) for line in said] == [(result.run_id, ["desk"])]
+        assert [line["run"] for line in said] == [result.run_id]
+        assert "server desk, whose tools its script may call, is " in said[0]["reason"]
         assert recordings.find(result.run_id) == before
     async with opened() as broker:
         broker.resume_interrupted()
         while recordings.find("last").state in {"running", "interrupted"}:
             await anyio.lowlevel.checkpoint()
     assert recordings.find("last").state == "completed"
+
+
+KILLED = """
+import asyncio, json, os, signal, sys
+from broker import Broker, Store
+
+SCRIPT = "from tools import counting\\na = await counting.log(n=0)\\nprint(a)\\na, await counting.log(n=1)"
+
+async def main():
+    with Store(sys.argv[1]) as store:
+        async with Broker.from_config(json.loads(sys.argv[2]), store=store) as broker:
+            session = broker.session(grants=["counting.*"])
+            kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            await session.execute_code(SCRIPT, describe_references=True, on_output=kill)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is POSIX's")
+async def test_a_session_resumes_no_run_without_the_servers_of_its_script_and_says_what_to_do(
+    store, recordings, tmp_path
+):
+    log = tmp_path / "calls.log"
+    server = plain("counting", CALL_LOG=str(log))
+    command = [sys.executable, "-c", KILLED, str(store.path), json.dumps({"mcpServers": {"counting": server}})]
+    killed = await anyio.run_process(command, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    before = recordings.find("last")
+    assert before.has_crashed
+    lines = list(recordings.content.lines(before.id))
+    gone = {"command": str(tmp_path / "gone")}
+    needs = f"{before.run_id} was not resumed: server counting, whose tools its script may call, is "
+    for servers, said in (
+        ({}, "not in the config. Resume it with the config, and in a program the `servers`, that it began with."),
+        ({"counting": gone}, f"down: the command '{tmp_path}/gone' was not found. Install it"),
+        ({"counting": gone | {"lazy": True}}, f"down: the command '{tmp_path}/gone' was not found. Install it"),
+        ({"counting": server | {"disabled": True}}, "disabled. Take `disabled` out of its settings."),
+    ):
+        async with Broker.from_config({"mcpServers": servers}, store=store) as broker:
+            session = broker.session(grants=["counting.*"], answerer=QuestionBox())
+            for resume in (session.resume, session.wait_for):
+                with anyio.fail_after(60), pytest.raises(UnavailableError) as caught:
+                    await resume(before.run_id)
+                assert str(caught.value).startswith(needs + said)
+                assert caught.value.server == "counting"
+        assert recordings.find("last") == before
+        assert list(recordings.content.lines(before.id)) == lines
+    assert log.read_text().split() == ["0"]
+    async with Broker.from_config({"mcpServers": {"counting": server | {"lazy": True}}}, store=store) as broker:
+        with anyio.fail_after(60):
+            resumed = await broker.session().resume(before.run_id, unknown="fail")
+    assert (resumed.outcome, resumed.value) == ("completed", [0, 1])
+    assert log.read_text().split() == ["0", "1"]
+
+
+async def test_all_servers_that_a_run_lacks_are_named(run, cut, store):
+    result = await run("from tools import desk\nawait desk.add(a=1)")
+    cut(2)
+    async with Broker(store=store) as broker:
+        [[line]] = store.execute("SELECT line FROM recording_line WHERE number = 0")
+        begun = json.loads(line)
+        [tool] = begun["tools"]
+        begun["tools"].append(tool | {"function": "till.add", "server": "till"})
+        store.execute("UPDATE recording_line SET line = ? WHERE number = 0", (json.dumps(begun),))
+        with pytest.raises(UnavailableError, match=r"was not resumed:\n  - server desk, .*\n  - server till, "):
+            await broker.session().resume(result.run_id)
 
 
 async def test_a_broker_that_is_closed_at_once_leaves_the_runs_that_it_was_to_resume(run, opened, cut, recordings):
