@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from sandbox.host_messages import encode_references, encode_resume, encode_start
-from sandbox.pace import PACE
 from sandbox.step_reading import is_reusable, read_references, step_of
 from sandbox.terms import BEFORE_ANY_RUN
 
@@ -72,8 +71,6 @@ class Isolate(ABC):
 
     async def _step(self, export: str, message: str, now_ns: int, seconds: float) -> Step:
         self.is_reusable = False
-        if PACE.is_due:
-            await PACE.give_way()
         answer = await self._enter(export, message, now_ns, seconds)
         step = await step_of(answer, self._terms)
         self.is_reusable = is_reusable(answer, step)

@@ -1,6 +1,6 @@
 """Tells when a script has to let others use the event loop.
 
-Above: isolate.py, which asks before each step, and whoever answers calls without waiting. A turn of the event loop
+Above: the isolates, which ask before each step, and whoever answers calls without waiting. A turn of the event loop
 costs about as much as a quick step does, so not every step gives one; one after a wait for a child process gives none.
 """
 

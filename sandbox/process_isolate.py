@@ -21,6 +21,7 @@ from sandbox.frames import Entering, Kind, Reading, decode_reading, encode_enter
 from sandbox.guest_messages import MAX_VALUES, decode_references, protocol_failure
 from sandbox.isolate import Isolate
 from sandbox.outcome import Raised, Stopped
+from sandbox.pace import PACE
 from sandbox.terms import Terms, drop_output
 from sandbox.worker_line import WorkerLostError
 
@@ -126,6 +127,8 @@ class ProcessIsolate(Isolate):
         return None
 
     async def _converse(self, export: str, argument: str, now_ns: int, ends: float) -> str | Raised | Stopped:
+        if PACE.is_due:  # also between the steps that are taken again
+            await PACE.give_way()
         seconds = ends - time.monotonic()
         if seconds <= 0 or self._place is None:
             return Stopped("wall_seconds", self._terms.limits.wall_seconds)

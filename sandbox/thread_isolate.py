@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.isolate import Isolate
+from sandbox.pace import PACE
 from sandbox.threads import AGAIN
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class ThreadIsolate(Isolate):
         self._spares.free(self._instance)
 
     async def _enter(self, export: str, argument: str, now_ns: int, seconds: float) -> str | Raised | Stopped:
+        if PACE.is_due:
+            await PACE.give_way()
         self._instance.clock.advance_to(now_ns)
         entry = self._instance.enter(export, argument, seconds)
         if not (self._is_quick and entry.advance()):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from itertools import groupby
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 import sandbox as package
@@ -29,6 +31,26 @@ async def test_a_sandbox_is_used_inside_its_block(image):
         assert (await closed.run("1")).outcome == Completed(1)
     with pytest.raises(SandboxClosedError):
         await closed.references("1")
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+async def test_whoever_reads_script_after_script_lets_others_have_their_turn(image, isolation):
+    turns = []
+
+    async def count():
+        while True:
+            turns[-1] += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with Sandbox(cache=image.compiled.parent, isolation=isolation) as sandbox, anyio.create_task_group() as tasks:
+        turns.append(0)
+        tasks.start_soon(count)
+        for _ in range(200):
+            turns.append(0)
+            await sandbox.references("1")
+        tasks.cancel_scope.cancel()
+    longest = max(len(list(several)) for has_none, several in groupby(turns, lambda number: not number) if has_none)
+    assert longest < 50
 
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])

@@ -238,6 +238,35 @@ async def test_a_run_that_waits_while_its_worker_dies_goes_on_in_another(in_proc
     assert again.outcome == Completed([result.outcome.value[0], result.outcome.value[6]])
 
 
+async def test_a_run_that_is_brought_to_where_it_was_lets_others_have_their_turn(in_process, manifest, monkeypatch):
+    monkeypatch.setattr(worker_line, "QUICK_SECONDS", 20)  # no answer is waited for with the event loop
+    numbers, seen = iter(range(1, 1_001)), set()
+    lost, there = anyio.Event(), anyio.Event()
+
+    async def answer(_call):
+        number = next(numbers)
+        if number == 999:
+            kill(home_of(in_process))
+            lost.set()
+            await anyio.lowlevel.checkpoint()
+        if number == 1_000:
+            there.set()
+        return Returned("")
+
+    async def look():
+        await lost.wait()
+        while not there.is_set():
+            seen.update(seat.step_seconds for worker in processes(in_process) for seat in worker.seats.values())
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(look)
+        script = "from tools import good\nfor i in range(1_000): await good.echo(text='')"
+        result = await in_process.run(script, manifest=manifest, answer=answer)
+    assert result.outcome == Completed(None)
+    assert len(seen) > 5
+
+
 async def test_only_the_run_that_computes_ends_with_its_worker(in_process, manifest, monkeypatch):
     monkeypatch.setattr(in_process._workers, "_count", 1)
     loops, waits = anyio.Event(), anyio.Event()
