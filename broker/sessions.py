@@ -411,9 +411,11 @@ class Session:
         continues it.
 
         Raises:
+            TypeError: `run_id` is no text.
             RuntimeError: As of `get_tool_details`.
         """
         self._check_open()
+        check_texts(run_id=run_id)
         return await self._recorder.resumptions.result(run_id, self._desk.principal)
 
     async def wait_for(self, run_id: str) -> ExecutionResult:
@@ -421,6 +423,7 @@ class Session:
 
         Raises:
             KeyError: No such run of the session's principal is parked here, or its result was fetched.
+            TypeError: `run_id` is no text.
             RecordingError: The recorded run cannot be resumed here; the text says why.
             UnavailableError: It had to be resumed; as of `resume`.
             StoreError: The run cannot be recorded, and stays as it is.
@@ -429,6 +432,7 @@ class Session:
             RuntimeError: As of `get_tool_details`.
         """
         self._check_open()
+        check_texts(run_id=run_id)
         if self._parking is None:
             raise KeyError(f"{run_id} is not parked here: the session's answerer is no QuestionBox")
         return await self._parking.wait_for(run_id)

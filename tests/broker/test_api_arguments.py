@@ -371,6 +371,8 @@ USES: dict[str, tuple[str, tuple[Any, ...], str]] = {
     ),
     "call with text": ("call_directly", ("sums.add", "{}"), "not a str"),
     "revoke a grant": ("revoke", (Grant("*"),), "grant_id is text, not a Grant"),
+    "wait for a number": ("wait_for", (5,), "run_id is text, not a int"),
+    "wait for a result": ("repeated", (Grant("*"),), "run_id is text, not a Grant"),
     "ask whether a name is described": (
         "is_described",
         ("sums.add",),
