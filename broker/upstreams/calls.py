@@ -113,6 +113,7 @@ class Calls:
         progress = None if listener is None else Progress(listener, self._redact)
         tell = None if progress is None else progress.tell
         asks = call.person is not None
+        # Before its scope is made: the server computes meanwhile.
         sent = await connection.call_at_once(name, arguments, may_ask=asks) if progress is None else None
 
         def send(replies: Mapping[str, t.InputResponse] | None, state: str | None) -> Awaitable[dict[str, Any]]:

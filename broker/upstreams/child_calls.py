@@ -62,9 +62,9 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
         """
         if method != "tools/call" or _OF_THE_SDK & (opts or {}).keys() or is_in_span():
             return await super().send_raw_request(method, params, opts, _related_request_id=_related_request_id)
+        await anyio.lowlevel.checkpoint_if_cancelled()
         if self._is_over:
             raise _closed()
-        await anyio.lowlevel.checkpoint_if_cancelled()
         number, line = self._request(method, params)
         try:
             await self._outgoing.write(line)
@@ -79,9 +79,9 @@ class ChildDispatcher(JSONRPCDispatcher[TransportContext]):
 
         None is a request that has not been sent, and is to be sent by `send_raw_request`.
         """
+        await anyio.lowlevel.checkpoint_if_cancelled()
         if self._is_over or is_in_span():
             return None
-        await anyio.lowlevel.checkpoint_if_cancelled()
         number, line = self._request(method, params)
         return self._awaited(number) if self._outgoing.write_at_once(line) else None
 
