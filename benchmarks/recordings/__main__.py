@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from broker import Broker, Config, Grant, ServerConfig
+from broker.authorization.calls import PendingCall
+from broker.authorization.decision import Allow, Basis
 from broker.cli.show import shown
 from broker.collector import collector_at_rest
 from broker.recordings.journal.beginning import Beginning
@@ -43,6 +45,7 @@ GATHER = (
 )
 PARAMETERS = [["text", "text", True]]
 ECHO = {"described": True, "doc": "", "parameters": PARAMETERS, "accepts_extra": False, "types": []}
+ALLOWED = Allow(Basis("rule", "a rule"))
 MANIFEST = {"local": {"doc": "", "functions": {"echo": ECHO}}}
 
 
@@ -113,7 +116,7 @@ async def record(recordings: Recordings, sandbox: Sandbox, script: str) -> str:
     journal = RunJournal.begin(recordings, Redaction(), beginning)
 
     async def answer(call: Call) -> Completion:
-        journal.sent(call.id, server="local", tool="echo", digest="", by="")
+        journal.sent(call.id, PendingCall("local", "echo", "", call.arguments), ALLOWED)
         return Returned(call.arguments["text"])
 
     await sandbox.run(script, answer=answer, manifest=MANIFEST, seed=1, wall_ns=10**18, journal=journal)

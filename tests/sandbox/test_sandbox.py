@@ -35,7 +35,7 @@ async def test_a_sandbox_is_used_inside_its_block(image):
 
 @pytest.mark.parametrize("isolation", ["thread", "process"])
 async def test_whoever_reads_script_after_script_lets_others_have_their_turn(image, isolation):
-    turns = []
+    turns: list[int] = []
 
     async def count():
         while True:

@@ -240,7 +240,8 @@ async def test_a_run_that_waits_while_its_worker_dies_goes_on_in_another(in_proc
 
 async def test_a_run_that_is_brought_to_where_it_was_lets_others_have_their_turn(in_process, manifest, monkeypatch):
     monkeypatch.setattr(worker_line, "QUICK_SECONDS", 20)  # no answer is waited for with the event loop
-    numbers, seen = iter(range(1, 1_001)), set()
+    numbers = iter(range(1, 1_001))
+    seen: set[float | None] = set()
     lost, there = anyio.Event(), anyio.Event()
 
     async def answer(_call):

@@ -297,6 +297,7 @@ async def test_a_call_that_is_repeated_while_its_server_is_down_leaves_the_run_f
             told = await client.call_tool("execute_code", {"code": code})
     [block] = told.content
     assert told.is_error
+    assert isinstance(block, t.TextContent)
     assert "was not continued, because its server desk is not available. It stays as it is: send the same" in block.text
     assert "nowhere" not in block.text
     assert recordings.find(run) == before
