@@ -32,7 +32,7 @@ def decoded_bytes(text: str) -> int:
 
 def is_within_depth(text: str, max_depth: int) -> bool:
     """Tell whether JSON is nested at most `max_depth` levels deep; of text that is not JSON, either may be told."""
-    if text.count("[") + text.count("{") <= max_depth:
+    if _openings(text) <= max_depth:
         return True
     brackets = _brackets(text)
     for _ in range(max_depth):
@@ -57,11 +57,15 @@ def outside_of_strings(data: bytes, wanted: bytes) -> bytes:
 
 
 def _weight(text: str) -> int:
-    return text.count(",") + 4 * (text.count("[") + text.count("{"))
+    return text.count(",") + 4 * _openings(text)
 
 
 def _weight_outside(text: str) -> int:
     return _weight(outside_of_strings(_encoded(text), b",[{").decode())
+
+
+def _openings(text: str) -> int:
+    return text.count("[") + text.count("{")
 
 
 def _brackets(text: str) -> bytes:

@@ -1,7 +1,8 @@
 """Tells when a script has to let others use the event loop.
 
 Above: the isolates, which ask before each step, and whoever answers calls without waiting. A turn of the event loop
-costs about as much as a quick step does, so not every step gives one; one after a wait for a child process gives none.
+costs about as much as a quick step does, so not every step gives one; one after a wait for a child process, or for the
+request that brought a script, gives none.
 """
 
 from __future__ import annotations

@@ -88,7 +88,6 @@ class Connection:
     _failing: str = ""
     _session: ClientSession | None = None
     _wire: ProbingDispatcher | None = None
-    _child: ChildDispatcher | None = None
 
     @property
     def session(self) -> ClientSession:
@@ -110,7 +109,7 @@ class Connection:
 
     def begin(self, session: ClientSession, wire: ProbingDispatcher) -> None:
         """Take the negotiated session, and the dispatcher that carries it."""
-        self._session, self._wire, self._child = session, wire, wire.child
+        self._session, self._wire = session, wire
 
     def end(self, reason: str) -> None:
         """Mark the connection as ended; the first reason stays."""
@@ -212,12 +211,13 @@ class Connection:
         None is a call that has not been sent, and is to be sent by `call_tool`: also for a server that is no child
         process.
         """
-        if self._child is None:
+        child = self._dispatcher.child
+        if child is None:
             return None
         params = self._params(name, arguments)
         self._note_meta(params, may_ask=may_ask)
-        awaited = await self._child.send_at_once("tools/call", params)
-        return None if awaited is None else partial(self._result, self._child, awaited)
+        awaited = await child.send_at_once("tools/call", params)
+        return None if awaited is None else partial(self._result, child, awaited)
 
     async def _result(self, child: ChildDispatcher, awaited: AwaitedAnswer) -> dict[str, Any]:
         return self._without_key(await child.answer(awaited))

@@ -1,6 +1,6 @@
 """Stands between the SDK's session and the wire: bounds the wait for the probe, and refuses what is not offered.
 
-Above: connecting.py. Below: the SDK's dispatchers.
+Above: connecting.py. Below: child_calls.py, in_process.py and the SDK's dispatchers.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class ProbingDispatcher(Dispatcher[Any]):
 
         The SDK would answer those with -32600; the revision wants -32601 (2025-11-25, client/roots, error handling).
         """
+        self.child = inner if isinstance(inner, ChildDispatcher) else None
+        """The inner one, if it is that of a child process."""
         self._inner = inner
         self._refused = refused
 
@@ -41,11 +43,6 @@ class ProbingDispatcher(Dispatcher[Any]):
         if method == "server/discover":
             opts = {**(opts or {}), "timeout": _PROBE_SECONDS}
         return await self._inner.send_raw_request(method, params, opts)
-
-    @property
-    def child(self) -> ChildDispatcher | None:
-        """The inner one, if it is that of a child process."""
-        return self._inner if isinstance(self._inner, ChildDispatcher) else None
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
         """Forward a notification."""

@@ -123,8 +123,7 @@ class Upstream:
 
     def want(self) -> None:
         """Connect a lazy server that is needed now."""
-        if self.settings.lazy:
-            self._note_use()
+        self._note_use()
         self._used_at = anyio.current_time()
         self._readiness.want()
 
@@ -299,12 +298,11 @@ class Upstream:
                 self._used_at = anyio.current_time()
 
     def _note_use(self) -> None:
-        if not note_use(self.name):
+        if self.settings.lazy and not note_use(self.name):
             self._is_used_here = True
 
     async def _ready_connection(self) -> Connection:
-        if self.settings.lazy:
-            self._note_use()
+        self._note_use()
         if self._connection is None:
             with anyio.move_on_after(self.settings.connect_timeout_seconds):
                 await self.needed()
