@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-POLLED_SECONDS = 0.0004
-"""How long a wait is awake: a call that a server of the host's own process answers takes less."""
+POLLED_SECONDS = 0.0008
+"""How long a wait is awake: a server of the host's own process answers sooner, on a slow machine too, and one in a
+process of its own later."""
 
 BRIEF_SECONDS = POLLED_SECONDS / 2
 """What may take so long that a wait for it pays: waking up the other one comes on top."""
 
-LOST_SECONDS = 0.00005
+LOST_SECONDS = 0.0001
 """How long others may have had the core in a wait that paid."""
 
 MAX_LEFT_OUT = 255

@@ -57,9 +57,12 @@ def test_what_pays_again_makes_up_for_the_failures_before():
     assert tried(polling, 3) == [0, 2]
 
 
-@pytest.mark.parametrize(("computed", "is_tried_again"), [(0.0003, True), (0.0002, False)])
+@pytest.mark.parametrize(("computed", "is_tried_again"), [(1.1, True), (0.9, False)])
 def test_a_wait_pays_only_if_nobody_else_had_the_core_for_much_of_it(monkeypatch, computed, is_tried_again):
-    clocks = SimpleNamespace(monotonic=iter((0.0, 0.0003)).__next__, thread_time=iter((0.0, computed)).__next__)
+    began, ended = 0.0, 2 * LOST_SECONDS
+    clocks = SimpleNamespace(
+        monotonic=iter((began, ended)).__next__, thread_time=iter((began, computed * LOST_SECONDS)).__next__
+    )
     polling = BusyPolling()
     with monkeypatch.context() as patched:
         patched.setattr("sandbox.busy_polling.time", clocks)
