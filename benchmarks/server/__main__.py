@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -54,17 +54,34 @@ class Took:
     clock: float
     processor: float
 
+
+@dataclass(frozen=True)
+class Rounds:
+    """What some work took, round by round."""
+
+    all: list[Took]
+
+    @property
+    def median(self) -> Took:
+        """What half of the rounds took less than."""
+        return Took(*map(statistics.median, zip(*map(astuple, self.all), strict=True)))
+
     def per(self, count: int) -> str:
         """Return microseconds for each of so many."""
-        return f"{self.clock / count * 1e6:.0f} us ({self.processor / count * 1e6:.0f} of the processor)"
+        took = self.median
+        return f"{took.clock / count * 1e6:.0f} us ({took.processor / count * 1e6:.0f} of the processor)"
 
-    def beside(self, other: Took) -> str:
-        """Return both ratios."""
-        return f"{self.clock / other.clock:.2f}, of the processor {self.processor / other.processor:.2f}"
+    def beside(self, other: Rounds) -> str:
+        """Return how many times as long it took: the median of the rounds' ratios, as a machine's speed changes."""
+        pairs = list(zip(self.all, other.all, strict=True))
+        clock = statistics.median(one.clock / theirs.clock for one, theirs in pairs)
+        processor = statistics.median(one.processor / theirs.processor for one, theirs in pairs)
+        return f"{clock:.2f}, of the processor {processor:.2f}"
 
     def __str__(self) -> str:
         """Return milliseconds."""
-        return f"{self.clock * 1e3:.1f} ms ({self.processor * 1e3:.1f} of the processor)"
+        took = self.median
+        return f"{took.clock * 1e3:.1f} ms ({took.processor * 1e3:.1f} of the processor)"
 
 
 async def taken(work: Callable[[], Awaitable[object]]) -> Took:
@@ -74,19 +91,16 @@ async def taken(work: Callable[[], Awaitable[object]]) -> Took:
     return Took(time.perf_counter() - clock, time.process_time() - processor)
 
 
-async def in_turns(*works: Callable[[], Awaitable[object]], rounds: int = ROUNDS, pause: float = 0.0) -> list[Took]:
-    """Return the medians of kinds of work, taken in turns."""
+async def in_turns(*works: Callable[[], Awaitable[object]], rounds: int = ROUNDS, pause: float = 0.0) -> list[Rounds]:
+    """Return what kinds of work took, taken in turns, each once before."""
     for work in works:
         await work()
-    taken_by: list[list[Took]] = [[] for _ in works]
+    columns = [Rounds([]) for _ in works]
     for _ in range(rounds):
-        for work, column in zip(works, taken_by, strict=True):
+        for work, column in zip(works, columns, strict=True):
             await anyio.sleep(pause)
-            column.append(await taken(work))
-    return [
-        Took(statistics.median(one.clock for one in column), statistics.median(one.processor for one in column))
-        for column in taken_by
-    ]
+            column.all.append(await taken(work))
+    return columns
 
 
 def expect_completed(result: ExecutionResult) -> None:
