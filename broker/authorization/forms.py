@@ -143,6 +143,10 @@ class FormReply:
             raise TypeError(f"a reply to a form is one of {actions}, with a dict of fields, not {self.action!r}")
 
 
+class UnshownError(Exception):
+    """A form that a person is not bothered with; the text is ours, and the server is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """Who can be asked during one call, and how.
@@ -150,7 +154,7 @@ class Person:
     Attributes:
         tool: The tool that is called.
         timeout_seconds: How long there is for an answer.
-        fill: Shows a form.
+        fill: Shows a form; raises `UnshownError` for one that it does not show.
     """
 
     tool: str

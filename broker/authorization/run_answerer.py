@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from broker.authorization.forms import FormReply
+from broker.authorization.forms import FormReply, UnshownError
 from broker.authorization.question_box import Later
 from broker.callbacks import NoReplyError, failing_alone
 from broker.logging import logger
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.forms import Form
     from broker.authorization.questions import Answerer
+
+MAX_FORMS = 30
+"""How many forms a person is shown during one run."""
 
 _ANSWERER: ContextVar[Answerer | None] = ContextVar("_ANSWERER", default=None)
 
@@ -49,6 +52,8 @@ class RunAnswerer:
         self._own = _ANSWERER.get()
         self.turn = anyio.Lock()
         """Held while a question or a form is open."""
+        self._forms = 0
+        self._declined: list[Form] = []
 
     @property
     def present(self) -> Answerer | None:
@@ -82,19 +87,39 @@ class RunAnswerer:
         return callable(getattr(self.present, "fill", None))
 
     async def fill(self, form: Form) -> FormReply:
-        """Show a server's form when no question is open; a late reply, or anything but a reply, counts as no answer."""
+        """Show a server's form when no question is open; a late reply, or anything but a reply, counts as no answer.
+
+        Raises:
+            UnshownError: The person has declined this form before, or has been shown enough of them.
+        """
+        async with self.turn:
+            if any(_ask_alike(form, declined) for declined in self._declined):
+                raise UnshownError("the person has declined this form before, during this run")
+            if self._forms == MAX_FORMS:
+                raise UnshownError(f"the person has been shown {MAX_FORMS} forms during this run")
+            self._forms += 1
+            reply = await self._show(form)
+            if reply.action == "decline":
+                self._declined.append(form)
+            return reply
+
+    async def _show(self, form: Form) -> FormReply:
         fill = getattr(self.present, "fill", None)
         try:
-            async with self.turn:
-                with failing_alone(), anyio.move_on_after(form.timeout_seconds) as scope:
-                    reply = await fill(form) if callable(fill) else None
-                    if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
-                        return reply
-                    if not isinstance(reply, FormReply):
-                        kind = type(reply).__name__
-                        logger().error("an answerer fills a form with a FormReply; this one did not", returned=kind)
+            with failing_alone(), anyio.move_on_after(form.timeout_seconds) as scope:
+                reply = await fill(form) if callable(fill) else None
+                if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
+                    return reply
+                if not isinstance(reply, FormReply):
+                    kind = type(reply).__name__
+                    logger().error("an answerer fills a form with a FormReply; this one did not", returned=kind)
         except NoReplyError as error:
             logger().warning("the answerer failed", reason=str(error))
         except Exception:  # noqa: BLE001  # as of questions
             logger().exception("the answerer failed")
         return FormReply("cancel")
+
+
+def _ask_alike(one: Form, other: Form) -> bool:
+    """Tell whether two forms ask a person for the same, whatever their server calls the request."""
+    return (one.server, one.message, one.schema, one.host) == (other.server, other.message, other.schema, other.host)

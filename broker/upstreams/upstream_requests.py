@@ -19,6 +19,7 @@ import mcp.types as t
 from pydantic_core import to_json
 
 from broker.authorization.form_reading import FormError, form_of
+from broker.authorization.forms import UnshownError
 from broker.callbacks import failing_alone
 from broker.logging import logger
 
@@ -213,7 +214,10 @@ class UpstreamRequests:
         except FormError as error:
             raise RefusedError(f"the form cannot be shown: {error}") from None
         with call.paused():
-            reply = await person.fill(form)
+            try:
+                reply = await person.fill(form)
+            except UnshownError as error:
+                raise RefusedError(str(error)) from None
         if reply.action != "accept" or form.url:
             return t.ElicitResult(action=reply.action)
         if form.fault(reply.content) is not None:

@@ -33,6 +33,17 @@ except ToolError as error:
 told
 """
 
+IN_A_ROW = """
+from tools import curious, ToolError
+told = []
+for what, times in ASKED:
+    try:
+        told.append(await curious.ask(what=what, times=times))
+    except ToolError as error:
+        told.append(str(error))
+told
+"""
+
 
 class Person:
     """An answerer of the embedding program that can show forms."""
@@ -249,6 +260,35 @@ async def test_a_server_asks_so_often_and_no_more(beside):
         value = await ask(broker, person, "name", times=50)
     assert len(person.forms) == 20
     assert "10 times during one call" in value
+
+
+async def ask_in_a_row(broker, person, *asked):
+    script = IN_A_ROW.replace("ASKED", repr(asked))
+    result = await broker.session(answerer=person).execute_code(script, describe_references=True)
+    assert result.error is None, result.error
+    return result.value
+
+
+async def test_a_form_that_was_declined_is_not_shown_again_in_the_run(beside):
+    no = FormReply("decline")
+    person = Person(no, FILLED, FormReply("cancel"), FormReply("cancel"))
+    async with beside() as broker:
+        said = await ask_in_a_row(broker, person, ("password", 1), ("password", 1), ("name", 1), *[("url", 1)] * 2)
+        again = Person(no)
+        await ask(broker, again, "password")
+    assert [form.message[0] for form in person.forms] == ["Your password, please.", "Who are you?", "Pay.", "Pay."]
+    assert "the person has declined this form before, during this run" in said[1]
+    assert len(again.forms) == 1
+
+
+async def test_a_person_is_shown_so_many_forms_in_a_run_and_no_more(beside):
+    person = Person(*[FILLED] * 100)
+    async with beside() as broker:
+        said = await ask_in_a_row(broker, person, *[("name", 10)] * 3, *[("name", 1)] * 2)
+        assert len(person.forms) == 30
+        assert [text.count("has been shown 30 forms") for text in said] == [0, 0, 0, 1, 1]
+        await ask(broker, person, "name")
+    assert len(person.forms) == 31
 
 
 async def test_a_person_may_take_longer_than_the_call(beside, told):
