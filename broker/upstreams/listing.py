@@ -91,7 +91,9 @@ async def _read_pages(connection: Connection, reading: _Reading) -> str:
         # An empty text is a cursor like any other.
         if page.cursor is None:
             return ""
-        if not isinstance(page.cursor, str) or page.cursor in seen:
+        if not is_writable(page.cursor):
+            return "its next page of tools has a cursor that cannot be sent back; the listing was cut there"
+        if page.cursor in seen:
             return "its pages of tools go round; the listing was cut there"
         cursor = page.cursor
         seen.add(cursor)
@@ -219,6 +221,11 @@ def _fault_of(tool: Any) -> str:
 def _fault_of_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
         return "it has no name"
-    if not name.isascii() and name != name.encode("utf-8", "replace").decode():
+    if not is_writable(name):
         return "its name holds half of a surrogate pair"
     return f"its name is longer than {NAME_CHARACTERS} characters" if len(name) > NAME_CHARACTERS else ""
+
+
+def is_writable(text: Any) -> bool:
+    """Tell whether what a server sent is a text without half of a surrogate pair, so that it can be sent back."""
+    return isinstance(text, str) and (text.isascii() or text == text.encode("utf-8", "replace").decode())

@@ -30,7 +30,7 @@ from broker.disclosure.tool_descriptions import (
 )
 from broker.errors import UnavailableError
 from broker.texts import call_texts
-from broker.upstreams.listing import spec_of
+from broker.upstreams.listing import is_writable, spec_of
 from codegen import ToolSpec
 from codegen.schemas.keywords import properties_of
 
@@ -240,7 +240,9 @@ async def _listed_uri(connection: Connection, max_pages: int) -> str | None:
             return found
         if page.cursor is None:
             return None
-        if not isinstance(page.cursor, str) or page.cursor in seen:
+        if not is_writable(page.cursor):
+            raise _NotListedError("the cursor of the next page cannot be sent back")
+        if page.cursor in seen:
             raise _NotListedError("the pages go round")
         cursor = page.cursor
         seen.add(cursor)

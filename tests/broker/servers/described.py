@@ -102,8 +102,9 @@ def resources():
     resource = {"uri": URI, "name": "tool_descriptions"}
     if MODE.startswith("never") or (MODE == "late" and len(pages) == 1):
         return None
-    if MODE == "round":
-        return {"resources": [{"uri": "file:///x", "name": "x"}], "nextCursor": "again"}
+    if MODE in ("round", "half_a_cursor"):
+        cursor = "again" if MODE == "round" else "\ud800"
+        return {"resources": [{"uri": "file:///x", "name": "x"}], "nextCursor": cursor}
     if MODE == "odd_resources":
         odd = [{"uri": "file:///x"}, {"name": 5, "uri": []}, 5, None]
         return {"resources": [*odd, resource]} if pages[-1] else {"resources": odd, "nextCursor": "more"}

@@ -274,9 +274,22 @@ async def test_a_listing_is_used_up_to_a_size_in_memory(opened, monkeypatch, meb
     assert (status.state, status.tool_count, status.warnings) == ("ready", count, warnings)
 
 
-@pytest.mark.parametrize("cursor", [5, {}, False, "x" * 1_000_000])
-async def test_a_cursor_that_is_none_ends_the_listing(opened, cursor):
+UNSENDABLE = "its next page of tools has a cursor that cannot be sent back"
+
+
+@pytest.mark.parametrize(
+    ("cursor", "said"),
+    [
+        (5, UNSENDABLE),
+        ({}, UNSENDABLE),
+        (False, UNSENDABLE),
+        ("\ud800", UNSENDABLE),
+        ("é", "its pages of tools go round"),
+        pytest.param("x" * 1_000_000, "its pages of tools go round", id="a long one"),
+    ],
+)
+async def test_a_cursor_that_is_none_ends_the_listing(opened, cursor, said):
     async with opened(tools_list=result({"tools": [TOOL], "nextCursor": cursor})) as broker:
         status = broker.server_statuses()[0]
     assert (status.state, status.tool_count) == ("ready", 1)
-    assert "its pages of tools go round" in " ".join(status.warnings)
+    assert said in " ".join(status.warnings)

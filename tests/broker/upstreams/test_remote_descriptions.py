@@ -347,7 +347,14 @@ async def test_a_server_that_did_not_list_its_resources_is_asked_again_when_a_to
         assert session.is_described(broker.catalog.lookup("post.send_mail"))
 
 
-@pytest.mark.parametrize(("mode", "why"), [("never", "JSON-RPC error -32601"), ("round", "the pages go round")])
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("never", "JSON-RPC error -32601"),
+        ("round", "the pages go round"),
+        ("half_a_cursor", "the cursor of the next page cannot be sent back"),
+    ],
+)
 async def test_a_server_that_never_lists_its_resources_is_known_by_its_description(opened, mode, why):
     async with opened(mode) as broker:
         assert broker.server_statuses()[0].warnings == (NOT_LISTED.format(why),)
