@@ -42,6 +42,7 @@ _OF_SDK_1 = re.compile(
 """What Python says where a server was made for version 1 of the MCP SDK and has got a later one."""
 _WITH_SDK_1 = "Install it with version 1 of the MCP SDK, as in `uvx --with 'mcp<2' SERVER`."
 _WORDS_CHARACTERS = 200
+_HOST_CHARACTERS = 80
 _ACCOUNT = "Correct client_id, client_secret and issuer of its 'oauth'."
 
 
@@ -81,7 +82,7 @@ def explain(
         remedy = _WITH_SDK_1 if _OF_SDK_1.search(reason) else f"{look} to see why."
         return Explanation(reason, remedy if settings.url is None else f"{look}.")
     return (
-        unreachable(error)
+        unreachable(error, settings.url or "")
         or _unanswered(trail, causes)
         or Explanation(_unforeseen(causes, connection.redact), f"{look}, or ask the server's author.")
     )
@@ -100,10 +101,18 @@ def explain_own(
     return Explanation(problem, "The log has the traceback.")
 
 
-def unreachable(error: BaseException | None) -> Explanation | None:
-    """Put into words why a server cannot be reached over HTTP; None if something else went wrong."""
+def unreachable(error: BaseException | None, url: str) -> Explanation | None:
+    """Put into words why the server at `url` cannot be reached over HTTP, or another that it names for a login.
+
+    Returns None if something else went wrong.
+    """
     causes = _causes(error) if error is not None else ()
-    return next((_unreachable(cause) for cause in causes if isinstance(cause, _HTTP_ERRORS)), None)
+    cause = next((cause for cause in causes if isinstance(cause, _HTTP_ERRORS)), None)
+    if cause is None:
+        return None
+    if problem := _problem_of_login(cause, url):
+        return Explanation(problem, "Tell those who run the server.")
+    return _unreachable(cause)
 
 
 def _unanswered(trail: HttpTrail, causes: list[Exception]) -> Explanation | None:
@@ -190,6 +199,19 @@ def _unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> Explanation:
     if isinstance(error, httpx2.ConnectError):
         return Explanation(UNREACHED, "Start the server or correct 'url'.")
     return Explanation(BROKEN_OFF, "See what the server's log says, or correct 'url'.")
+
+
+def _problem_of_login(error: httpx2.HTTPError | httpx2.InvalidURL, url: str) -> str:
+    """Return what is wrong with an address that the server names for a login; nothing where its own was asked."""
+    try:
+        own = httpx2.URL(url).netloc
+        if isinstance(error, httpx2.InvalidURL):
+            return "an address that it names for a login is not a usable URL"
+        asked = error.request.url.netloc
+    except (httpx2.InvalidURL, RuntimeError):  # the config's own is at fault, or the error knows no request
+        return ""
+    host = one_line(asked.decode(), _HOST_CHARACTERS)
+    return "" if asked == own else f"{host}, which it names for a login, cannot be reached"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

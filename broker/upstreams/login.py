@@ -103,7 +103,7 @@ async def _list_tools(url: str, settings: ServerConfig, provider: _Provider, tra
     except TimeoutError:
         return LoginError(f"nobody logged in within {LOGIN_SECONDS:g} s")
     except Exception as error:  # noqa: BLE001  # of the SDK or the network
-        return LoginError(f"the login failed: {trail.missing_metadata or _reason(error)}")
+        return LoginError(f"the login failed: {trail.missing_metadata or _reason(error, url)}")
     return None
 
 
@@ -192,9 +192,9 @@ async def _register(oauth: OAuthClient, storage: NewTokens) -> None:
         )
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, url: str) -> str:
     """Return what is inside exception groups: our own words, or the kind of what is somebody else's."""
-    if explanation := unreachable(error):
+    if explanation := unreachable(error, url):
         return f"{explanation.problem}. {explanation.what_to_do.rstrip('.')}"
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

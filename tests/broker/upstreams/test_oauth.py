@@ -26,6 +26,9 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl, AnyUrl
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from broker import Broker, Config, ConfigError, Grant
 from broker.errors import LoginError
@@ -379,6 +382,37 @@ async def test_a_login_at_a_server_that_is_not_there_says_so():
     with anyio.fail_after(30), pytest.raises(LoginError) as failed:
         await login(settings, print)
     assert str(failed.value) == "the login failed: nothing answers at its URL. Start the server or correct 'url'"
+
+
+NAMED = {
+    "http://127.0.0.1:9/register": "127.0.0.1:9, which it names for a login, cannot be reached",
+    "https://a.example/" + "a" * 70_000: "an address that it names for a login is not a usable URL",
+}
+
+
+@pytest.mark.parametrize("address", NAMED, ids=["nobody answers", "too long"])
+async def test_a_login_that_leads_to_where_nobody_is_blames_the_server_and_not_the_config(address):
+    async def metadata(request):
+        base = str(request.base_url).rstrip("/")
+        places = {"authorization_endpoint": f"{base}/authorize", "token_endpoint": f"{base}/token"}
+        return JSONResponse(
+            {"issuer": base, **places, "response_types_supported": ["code"], "registration_endpoint": address}
+        )
+
+    async def refuse(_request):
+        return JSONResponse({}, 401)
+
+    app = Starlette(
+        routes=[
+            Route("/.well-known/oauth-authorization-server", metadata),
+            Route("/mcp", refuse, methods=["GET", "POST"]),
+        ]
+    )
+    sock = bound_socket()
+    async with serving(app, sock):
+        with anyio.fail_after(30), pytest.raises(LoginError) as failed:
+            await login(ServerConfig(url=f"{url_of(sock)}/mcp", oauth=OAuthClient()), print)
+    assert str(failed.value) == f"the login failed: {NAMED[address]}. Tell those who run the server"
 
 
 async def test_a_login_that_nobody_comes_to_ends(monkeypatch):
