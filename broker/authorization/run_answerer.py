@@ -16,6 +16,7 @@ from broker.authorization.forms import FormReply, UnshownError
 from broker.authorization.question_box import Later
 from broker.callbacks import NoReplyError, failing_alone
 from broker.logging import logger
+from broker.texts import call_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,9 +95,9 @@ class RunAnswerer:
         """
         async with self.turn:
             if any(_ask_alike(form, declined) for declined in self._declined):
-                raise UnshownError("the person has declined this form before, during this run")
+                raise UnshownError(call_texts.DECLINED_BEFORE)
             if self._forms == MAX_FORMS:
-                raise UnshownError(f"the person has been shown {MAX_FORMS} forms during this run")
+                raise UnshownError(call_texts.forms_enough(MAX_FORMS))
             self._forms += 1
             reply = await self._show(form)
             if reply.action == "decline":

@@ -54,6 +54,7 @@ EXTRACT_TAKES = "extract() takes a value, a type and instructions, as in extract
 MODEL_FAILED = (
     "extract() failed: the model gave no usable answer. Nothing else happened; print the text and read it yourself."
 )
+DECLINED_BEFORE = "the person has declined this form before, during this run"
 AS_DICT = "Pass a dict: the `_asdict()` of a named tuple"
 NOW_DESCRIBED = "They are described now: check that the script fits the stubs below, and run it again."
 NOT_FITTING = (
@@ -213,6 +214,11 @@ def input_refused(server: str, reason: str) -> str:
         f"{server} asked for input during the call, which was refused: {why}. It may have acted: check before you "
         "call again."
     )
+
+
+def forms_enough(most: int) -> str:
+    """Return why no further form of a server is shown, for `input_refused`."""
+    return f"the person has been shown {most} forms during this run, and is shown no more"
 
 
 def unavailable(server: str, problem: str) -> str:
