@@ -21,7 +21,7 @@ process of its own later."""
 BRIEF_SECONDS = POLLED_SECONDS / 2
 """What may take so long that a wait for it pays: waking up the other one comes on top."""
 
-LOST_SECONDS = 0.0001
+LOST_SECONDS = 0.00005
 """How long others may have had the core in a wait that paid."""
 
 MAX_LEFT_OUT = 255
