@@ -159,6 +159,19 @@ def check_told(**given: object) -> None:
             raise TypeError(f"{name} is a plain function, called on the event loop: no `async def`")
 
 
+def check_stop(stop: object) -> None:
+    """Refuse what cannot stop a run.
+
+    Raises:
+        TypeError: It is neither a cancel scope nor None.
+        RuntimeError: It has stopped a run before.
+    """
+    if stop is not None and not hasattr(stop, "cancelled_caught"):
+        raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {_kind(stop)}")
+    if stop is not None and stop.cancelled_caught:  # asyncio would enter it again, and stop at once
+        raise RuntimeError("stop has stopped a run before: take a new anyio.CancelScope() for each")
+
+
 def names_of(given: object, expected: str = "tools are named by texts, as ['git.git_log']") -> list[str]:
     """Return the names of tools, or of what is `expected`, as a list; one text is one name.
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from broker.api_arguments import check_arguments, check_asked, check_kind, check_texts, names_of
+from broker.api_arguments import (
+    check_arguments,
+    check_asked,
+    check_kind,
+    check_stop,
+    check_texts,
+    check_told,
+    names_of,
+)
 from broker.authorization.question_box import QuestionBox
 from broker.calls.direct_calls import DirectCalls, DirectResult
 from broker.disclosure.disclosure import Disclosure, not_fetched
@@ -334,6 +342,8 @@ class Session:
         check_limits(limits)
         check_texts(filename=filename)
         check_asked(extractor=extractor)
+        check_told(on_output=on_output, on_call=on_call, known_answers=known_answers)
+        check_stop(stop)
         if check not in CHECK_MODES:
             raise ValueError(f"check is one of {', '.join(map(repr, CHECK_MODES))}, not {check!r}")
         parking = self._parking if park else None
@@ -395,6 +405,8 @@ class Session:
         self._check_open()
         check_texts(run=run)
         check_asked(ask_unknown=ask_unknown, extractor=extractor)
+        check_told(on_output=on_output, on_call=on_call)
+        check_stop(stop)
         if unknown is not None and unknown not in UNKNOWN_OUTCOMES:
             raise ValueError(f"unknown is one of {', '.join(map(repr, UNKNOWN_OUTCOMES))}, not {unknown!r}")
         principal = self._desk.principal
@@ -494,6 +506,7 @@ class Session:
         """
         self._check_open()
         check_texts(name=name)
+        check_told(on_output=on_output, on_call=on_call)
         return await self.surface.dispatch(name, arguments, Watching(on_output, on_call))
 
     async def check_code(self, script: str, *, describe_references: bool = False) -> CheckedScript:

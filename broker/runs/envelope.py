@@ -7,7 +7,6 @@ servers', without our secrets.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
@@ -147,7 +146,7 @@ def envelope_of(
         stdout=stdout,
         stderr=stderr,
         calls=list(calls),
-        usage=asdict(usage),
+        usage={name: getattr(usage, name) for name in usage.__slots__},
         run_id=run_id,
         displayed=blocks.displayed if blocks is not None else [],
         not_displayed=blocks.left_out if blocks is not None else 0,

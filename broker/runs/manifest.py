@@ -30,8 +30,12 @@ OF_EVERY_SCRIPT = sys.stdlib_module_names | {*dir(builtins), "tools"}
 _SUMMARY_CHARACTERS = 120
 
 
-def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure) -> dict[str, Any]:
-    """Return the manifest for a script that names what was `found`; it may have to generate stubs.
+def manifest_of(
+    script: str, found: Sequence[Reference], disclosure: Disclosure, described: Sequence[CatalogEntry]
+) -> dict[str, Any]:
+    """Return the manifest for a script that names what was `found`, given all `described` tools.
+
+    It may have to generate stubs.
 
     The servers that it names are there without an import too, but for those with a name that every script has.
 
@@ -44,15 +48,15 @@ def manifest_of(script: str, found: Sequence[Reference], disclosure: Disclosure)
     looks = _LOOKS.search(text) is not None
     takes_all = not found and "tools" in text
     names = {reference.namespace for reference in found} - OF_EVERY_SCRIPT
-    described: dict[str, list[CatalogEntry]] = {}
-    for entry in disclosure.described():
-        described.setdefault(entry.spec.server, []).append(entry)
+    by_server: dict[str, list[CatalogEntry]] = {}
+    for entry in described:
+        by_server.setdefault(entry.spec.server, []).append(entry)
     manifest: dict[str, Any] = {}
     for server, namespace in catalog.namespaces.items():
         if upstreams[server].settings.disabled:
             continue
         is_whole = takes_all or namespace in text
-        entries = catalog.of_server(server) if is_whole else described.get(server, ())
+        entries = catalog.of_server(server) if is_whole else by_server.get(server, ())
         functions = {entry.function: _function(entry, disclosure, looks=looks and is_whole) for entry in entries}
         manifest[namespace] = {"doc": description_texts.of_server(server), "functions": functions}
         if namespace in names:

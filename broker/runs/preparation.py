@@ -145,8 +145,9 @@ class Preparation:
 
     async def manifest(self, script: str, found: Sequence[Reference]) -> dict[str, Any]:
         """Return what the guest is told about the tools."""
-        make = partial(manifest_of, script, found, self.disclosure)
-        if all(entry.has_stub for entry in self.disclosure.described()):
+        described = self.disclosure.described()
+        make = partial(manifest_of, script, found, self.disclosure, described)
+        if all(entry.has_stub for entry in described):
             return make()
         # In a thread: a stub that was never made before takes milliseconds.
         return await anyio.to_thread.run_sync(make)

@@ -1,15 +1,12 @@
 """The callbacks of whoever watches a run: told of output and calls, able to stop it, or answering what it asks.
 
-Above: sessions.py and the surface, which take it from a caller. Below: api_arguments.py. `Session.execute_code` says
-what each is.
+Above: sessions.py, which takes it from a caller, the surface and the server. `Session.execute_code` says what each is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-from broker.api_arguments import check_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,19 +27,6 @@ class Watching:
     stop: anyio.CancelScope | None = None
     known_answers: Callable[[Call], Completion | None] | None = None
     extractor: Extractor | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what could only fail when calls have been made.
-
-        Raises:
-            TypeError: The text names the argument.
-            RuntimeError: `stop` has stopped a run before.
-        """
-        check_told(on_output=self.on_output, on_call=self.on_call, known_answers=self.known_answers)
-        if self.stop is not None and not hasattr(self.stop, "cancelled_caught"):
-            raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {type(self.stop).__name__}")
-        if self.stop is not None and self.stop.cancelled_caught:  # asyncio would enter it again, and stop at once
-            raise RuntimeError("stop has stopped a run before: take a new anyio.CancelScope() for each")
 
     def telling(self, note: Callable[[CallRecord], None], add: Callable[[str, str], None]) -> Watching:
         """Return the same, with somebody else told first of each call that has ended and of what is printed."""

@@ -25,6 +25,7 @@ from broker.errors import SearchError, UnknownToolError
 from broker.server.agents import definitions_for, wants_structured
 from broker.server.announcing import Announcer
 from broker.server.asking import Asking
+from broker.server.beats import Beats
 from broker.server.log_levels import LogLevels
 from broker.server.notices import Notices
 from broker.server.open_requests import OpenRequests
@@ -60,6 +61,7 @@ class _State:
     """What the SDK hands to each request."""
 
     tasks: TaskGroup
+    beats: Beats
 
 
 class BrokerServer:
@@ -165,7 +167,9 @@ class BrokerServer:
             if self._announcer is not None:
                 tasks.start_soon(self._announcer.run)
             tasks.start_soon(self.sessions.sweep_regularly)
-            yield _State(tasks)
+            beats = Beats()
+            tasks.start_soon(beats.run)
+            yield _State(tasks, beats)
             tasks.cancel_scope.cancel()
 
     async def _list_tools(
@@ -254,14 +258,15 @@ class BrokerServer:
     async def _execute(
         self, ctx: ServerRequestContext[_State, Any], surface: Surface, arguments: dict[str, Any]
     ) -> Reply:
-        notices = Notices(ctx, wants_output=partial(self._log_levels.want_output, ctx))
-
-        async def work(live: LiveRun) -> Reply:
-            live.stop.was_entered = surface.resumes is not None  # that has begun, and may go on in the background
-            return await surface.dispatch(EXECUTE, arguments, replace(notices.watching, stop=live.stop))
-
+        beats = ctx.lifespan_context.beats
         async with anyio.create_task_group() as telling:
-            telling.start_soon(notices.send)
+            notices = Notices(ctx, telling, wants_output=partial(self._log_levels.want_output, ctx))
+
+            async def work(live: LiveRun) -> Reply:
+                live.stop.was_entered = surface.resumes is not None  # that has begun, and may go on in the background
+                return await surface.dispatch(EXECUTE, arguments, notices.watching(live.stop))
+
+            beats.add(notices)
             try:
                 reply = await self.runs.perform(work, surface.owner)
             except NoRoomError:
@@ -269,6 +274,7 @@ class BrokerServer:
             except DrainingError as error:
                 reply = Reply(tool_texts.SHUT_DOWN if error.has_begun else tool_texts.SHUTTING_DOWN, is_error=True)
             finally:
+                beats.discard(notices)
                 notices.close()
         return reply
 
