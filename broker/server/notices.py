@@ -40,7 +40,7 @@ _LOGGER = "script"
 class Notices:
     """The notices of one run: what happens is taken on the event loop's thread, and a task tells the client of it.
 
-    There is none for a run of which nothing is to be told: most print little, end soon and are watched by nobody.
+    The task begins with the first notice: most runs end without one.
     """
 
     def __init__(

@@ -29,6 +29,7 @@ async def beats():
     async with anyio.create_task_group() as tasks:
         beats = Beats()
         tasks.start_soon(beats.run)
+        await anyio.wait_all_tasks_blocked()
         yield beats
         tasks.cancel_scope.cancel()
 
@@ -52,6 +53,8 @@ async def test_runs_that_begin_after_all_others_have_ended_are_told_as_well(beat
         with anyio.fail_after(10):
             await run.told.wait()
         beats.discard(run)
+        await anyio.sleep_until(run.beat_at)  # it wakes for it once more, and finds nobody
+        await anyio.wait_all_tasks_blocked()
 
 
 async def test_a_run_that_begins_while_another_is_slept_for_is_told_in_its_turn(beats):
