@@ -9,6 +9,7 @@ The server speaks both eras. Rows that meet other code of ours in the newer one 
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
@@ -31,7 +32,7 @@ from tests.processes import resident_bytes
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("heap_of_its_own")]
 
 HOSTILE = Path(__file__).parents[1] / "servers" / "hostile_upstream.py"
 DEFINITIONS = Path(__file__).parents[2] / "codegen" / "hostile"
@@ -90,6 +91,7 @@ def beside_config(log, era, seen, as_large_as_it_gets):  # noqa: ARG001  # it co
 
     @asynccontextmanager
     async def open_broker(config: Config, *, settled: bool = True):
+        gc.collect()  # the garbage of the test before, which would wait for that of this one
         before, seen.resident_bytes = resident_bytes(), 0
         with anyio.fail_after(60):
             async with (

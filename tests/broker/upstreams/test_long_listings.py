@@ -20,7 +20,7 @@ from tests.loop_turns import measured_stretches
 if TYPE_CHECKING:
     from broker.upstreams.listing import Listing
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("deadline", "heap_of_its_own")]
 
 RAW = Path(__file__).parents[1] / "servers" / "raw_upstream.py"
 LONGEST_SECONDS = 1.0
