@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp import MCPError
 from mcp.server._otel import OpenTelemetryMiddleware
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.request_state import RequestStateBoundary
-from mcp.types import CallToolRequestParams
+from mcp.types import CallToolResult, TextContent
 
+from broker.logging import logger
 from broker.tracing import is_in_span
 from broker.upstreams.in_process import InProcessDispatcher
 
@@ -35,14 +39,20 @@ class PlainToolsDispatcher(InProcessDispatcher):
         """Take the server, with what its lifespan gave."""
         super().__init__(server._lowlevel_server, lifespan_state)  # noqa: SLF001  # as the SDK's own client reaches it
         self._mcp = server
+        self._context: Context[Any, Any] = Context(mcp_server=server)  # of all calls: no plain tool is given it
 
     async def handled(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions) -> dict[str, Any]:
         """Call a plain tool, or have the server handle what is more than that."""
         if method != "tools/call" or params is None or not self._is_plain(params):
             return await super().handled(method, params, opts)
-        asked = CallToolRequestParams(name=params["name"], arguments=params.get("arguments"))
-        no_request: Any = None
-        result = await self._mcp._handle_call_tool(no_request, asked)  # noqa: SLF001  # it passes the request on only
+        try:
+            result = await self._mcp.call_tool(params["name"], params.get("arguments") or {}, self._context)
+        except MCPError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever a tool raises, as the server's own handler tells it
+            if isinstance(error, UnexpectedToolError) or not isinstance(error, ToolError):
+                logger().exception("a tool failed", tool=params["name"])
+            result = CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _is_plain(self, params: Mapping[str, Any]) -> bool:
