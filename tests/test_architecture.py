@@ -97,8 +97,12 @@ def callers_of(method: str, package: str) -> set[str]:
 
 
 def test_one_module_alone_calls_tools_on_upstreams():
-    # callees.py alone asks upstream.py for a call, which calls.py hands to the SDK.
-    assert callers_of("call_tool", "broker") == {"broker/calls/callees.py", "broker/upstreams/calls.py"}
+    # callees.py alone asks upstream.py for a call, which calls.py hands to the SDK. What a request would reach of a
+    # server in this process, its end of the connection calls.
+    end_of_server = "broker/upstreams/plain_tools.py"
+    senders = {"broker/calls/callees.py", "broker/upstreams/calls.py"}
+    assert callers_of("call_tool", "broker") == senders | {end_of_server}
+    assert callers_of("_handle_call_tool", "broker") == {end_of_server}
     # tool_calls.py, which authorizes, alone makes what calls reach.
     makers = {
         str(p.relative_to(ROOT))
@@ -106,8 +110,6 @@ def test_one_module_alone_calls_tools_on_upstreams():
         if {"broker.calls.callees.ServerTools", "broker.calls.extraction.CalledModel"} & imported_modules(p)
     }
     assert makers == {"broker/calls/tool_calls.py"}
-    # The server's end of a connection in this process: what a request would reach.
-    assert callers_of("_handle_call_tool", "broker") == {"broker/upstreams/plain_tools.py"}
 
 
 def test_the_sdk_client_is_used_below_upstreams_alone():
