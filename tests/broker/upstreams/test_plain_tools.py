@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+import structlog
 from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.extension import Extension
@@ -191,3 +192,12 @@ async def test_middleware_and_extensions_of_the_server_see_every_call(requests):
     await answered(PlainToolsDispatcher(people(middleware=[watch]), {}), "refuse", {})
     await answered(PlainToolsDispatcher(people(extensions=[Watching()]), {}), "whole", {})
     assert seen == requests == ["greet", "refuse", "whole"]
+
+
+async def test_a_tool_that_breaks_is_logged_and_one_that_refuses_is_not():
+    with structlog.testing.capture_logs() as logs:
+        for name, arguments in (("refuse", {}), ("greet", {}), ("fail", {"path": "/secret"}), ("protest", {})):
+            await answered(PlainToolsDispatcher(people(), {}), name, arguments)
+    told = [(log["event"], log["tool"], log["log_level"]) for log in logs]
+    assert told == [("a tool failed", "fail", "error")]
+    assert logs[0]["exc_info"]
