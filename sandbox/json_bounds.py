@@ -44,7 +44,7 @@ def is_within_depth(text: str, max_depth: int) -> bool:
     return brackets.count(b"[") <= (0 if b"[]" in brackets else max_depth)
 
 
-def outside_of_strings(data: bytes | bytearray, wanted: bytes) -> bytes:
+def outside_of_strings(data: bytes, wanted: bytes) -> bytes:
     """Return which of the wanted characters JSON has outside of its strings.
 
     Each pass is one of C over the whole text; a pattern for strings would stop at each of a million, and keep what lies

@@ -97,10 +97,10 @@ def callers_of(method: str, package: str) -> set[str]:
 
 
 def test_one_module_alone_calls_tools_on_upstreams():
-    # callees.py alone asks upstream.py for a call, which calls.py hands to the SDK. What a request would reach of a
-    # server in this process, its end of the connection calls.
-    end_of_server = "broker/upstreams/plain_tools.py"
+    # callees.py alone asks upstream.py for a call, which calls.py hands to the SDK.
     senders = {"broker/calls/callees.py", "broker/upstreams/calls.py"}
+    # The server's end of a connection in this process: it calls what a request would reach.
+    end_of_server = "broker/upstreams/plain_tools.py"
     assert callers_of("call_tool", "broker") == senders | {end_of_server}
     assert callers_of("_handle_call_tool", "broker") == {end_of_server}
     # tool_calls.py, which authorizes, alone makes what calls reach.

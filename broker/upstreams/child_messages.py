@@ -75,7 +75,7 @@ class Incoming(ReadingStream):
         self._child = child
         self._stdout = stdout
         self.answers: dict[RequestId, AwaitedAnswer] = {}
-        self._lines: deque[bytearray] = deque()
+        self._lines: deque[bytes] = deque()
         self._unended = bytearray()
 
     async def receive(self) -> SessionMessage | Exception:
@@ -142,12 +142,12 @@ class Incoming(ReadingStream):
         first, *others = chunk.split(b"\n")
         self._unended += first
         for part in others:
-            self._lines.append(self._unended)  # not a copy: it may be long
-            self._unended = bytearray(part)
+            self._lines.append(bytes(self._unended))
+            self._unended[:] = part
         if len(self._unended) > LINE_BYTES:
-            self._lines.append(self._unended)
+            self._lines.append(bytes(self._unended))
 
-    def _message(self, line: bytearray) -> JSONRPCMessage | None:
+    def _message(self, line: bytes) -> JSONRPCMessage | None:
         """Read one line; None for one that is no message, or is a result that whoever waits for it has got."""
         if len(line) > LINE_BYTES:
             raise self._broken(OVER_BOUND)
@@ -164,7 +164,7 @@ class Incoming(ReadingStream):
             # A banner or a log line on stdout is a common fault and harmless; a broken message loses an answer.
             if not _is_meant_as_message(line, decoded):
                 if line.strip():
-                    self._child.take_stray(bytes(line[:_STRAY_BYTES]))
+                    self._child.take_stray(line[:_STRAY_BYTES])
                 return None
             raise self._broken("it sent a message that is not JSON-RPC") from None
         if isinstance(message, JSONRPCRequest):
@@ -266,14 +266,14 @@ class Outgoing(Stream):
             self._has_written.set()
 
 
-def _is_meant_as_message(line: bytearray, decoded: Any) -> bool:
+def _is_meant_as_message(line: bytes, decoded: Any) -> bool:
     """Tell a broken message from other output, such as a log line that quotes a message."""
     if isinstance(decoded, dict):
         return "jsonrpc" in decoded
     return b'"jsonrpc"' in line and _BEGINS_MESSAGE.match(line) is not None
 
 
-def _decoded(line: bytearray) -> Any:
+def _decoded(line: bytes) -> Any:
     """Read JSON. What the strict parser refuses for one bad character is read with that character replaced.
 
     Raises:

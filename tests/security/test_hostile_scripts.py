@@ -22,7 +22,7 @@ from tests.processes import resident_bytes
 
 from .corpus import GRANTED, MANIFEST, Broker, read_corpus
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("heap_of_its_own")]
 
 CORPUS = read_corpus()
 ROOM = Limits(wall_seconds=120, cpu_seconds=120, memory_bytes=96 * MIB)
@@ -205,15 +205,6 @@ def canary():
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HOSTILE_CANARY", value)
         yield value
-
-
-@pytest.fixture(scope="module", autouse=True)
-def others_frozen():
-    """Spares the collections in each test everything that is there before them: without it they take 0.1 s."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", CORPUS)

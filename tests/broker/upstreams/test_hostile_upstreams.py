@@ -91,7 +91,7 @@ def beside_config(log, era, seen, as_large_as_it_gets):  # noqa: ARG001  # it co
 
     @asynccontextmanager
     async def open_broker(config: Config, *, settled: bool = True):
-        gc.collect()  # the garbage of the test before, which would wait for that of this one
+        gc.collect()  # what earlier tests left is not of this one
         before, seen.resident_bytes = resident_bytes(), 0
         with anyio.fail_after(60):
             async with (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-import structlog
 from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.extension import Extension
@@ -42,6 +42,16 @@ def refuse() -> str:
     raise ToolError("not today")
 
 
+class SpeechlessError(ToolError):
+    def __str__(self) -> str:
+        raise LookupError("no words")
+
+
+def mumble() -> str:
+    """Refuses without words."""
+    raise SpeechlessError
+
+
 def fail(path: str) -> str:
     """Fails."""
     raise OSError(path)
@@ -69,6 +79,7 @@ CALLS = {
     "no argument that is needed": ("greet", {}),
     "an argument of a wrong type": ("find", {"name": "Ada", "limit": "many"}),
     "a refusal": ("refuse", {}),
+    "a refusal whose text cannot be had": ("mumble", {}),
     "a failure": ("fail", {"path": "/secret"}),
     "an error of the protocol": ("protest", {}),
     "a whole result": ("whole", {}),
@@ -77,9 +88,9 @@ CALLS = {
 }
 
 
-def people(**settings) -> MCPServer:
-    server = MCPServer("people", **settings)
-    for function in (find, greet, refuse, fail, protest, whole, who):
+def people(kind: type[MCPServer] = MCPServer, **settings) -> MCPServer:
+    server = kind("people", **settings)
+    for function in (find, greet, refuse, mumble, fail, protest, whole, who):
         server.add_tool(function)
     return server
 
@@ -194,10 +205,41 @@ async def test_middleware_and_extensions_of_the_server_see_every_call(requests):
     assert seen == requests == ["greet", "refuse", "whole"]
 
 
-async def test_a_tool_that_breaks_is_logged_and_one_that_refuses_is_not():
-    with structlog.testing.capture_logs() as logs:
-        for name, arguments in (("refuse", {}), ("greet", {}), ("fail", {"path": "/secret"}), ("protest", {})):
-            await answered(PlainToolsDispatcher(people(), {}), name, arguments)
-    told = [(log["event"], log["tool"], log["log_level"]) for log in logs]
-    assert told == [("a tool failed", "fail", "error")]
-    assert logs[0]["exc_info"]
+async def test_a_tool_that_breaks_is_logged_by_the_sdk_and_one_that_refuses_is_not(caplog):
+    for name, arguments in (("refuse", {}), ("greet", {}), ("fail", {"path": "/secret"}), ("protest", {})):
+        await answered(PlainToolsDispatcher(people(), {}), name, arguments)
+    told = [(record.name, record.getMessage()) for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [("mcp.server.mcpserver.server", "Tool 'fail' raised an unexpected exception")]
+    assert "OSError: /secret" in caplog.text
+
+
+class Deciding(MCPServer):
+    """Decides about each call by its request."""
+
+    async def call_tool(self, name, arguments, context=None):
+        if context.request_context.protocol_version != "2026-07-28" or name == "fail":
+            raise ToolError("not by this server")
+        return await super().call_tool(name, arguments | {"name": "Eve"}, context)
+
+
+class Noting(MCPServer):
+    """Notes each request."""
+
+    noted = 0
+
+    async def _handle_call_tool(self, ctx, params):
+        self.noted += ctx is not None
+        return await super()._handle_call_tool(ctx, params)
+
+
+async def test_a_subclass_that_decides_about_calls_sees_their_requests():
+    server = people(kind=Deciding)
+    arguments = {"name": "Ada"}
+    result, _ = await answered(PlainToolsDispatcher(server, {}), "greet", arguments)
+    assert (result["structuredContent"], arguments) == ({"result": "hello Eve"}, {"name": "Ada"})
+    result, _ = await answered(PlainToolsDispatcher(server, {}), "fail", {"path": "/secret"})
+    assert (result["isError"], result["content"][0]["text"]) == (True, "not by this server")
+    noting = Noting("people")
+    noting.add_tool(greet)
+    await answered(PlainToolsDispatcher(noting, {}), "greet", arguments)
+    assert noting.noted == 1
