@@ -78,7 +78,7 @@ def _is_no_text(node: ast.AST, *, in_guest: bool) -> bool:
             return True  # a docstring
         case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
             return True
-        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="logger")))):
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="logger")) | ast.Name(id="_LOGGER"))):
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _NO_TEXT:
             return True
