@@ -72,7 +72,7 @@ def data_home(tmp_path):
 
 @pytest.fixture(scope="module")
 def heap_of_its_own():
-    """For a module that measures memory or turns of the event loop, as much as can be.
+    """For a module that measures memory or the turns of an event loop, or that collects garbage in each test.
 
     What other tests left is collected, and the collector passes over what they keep. A process that has run thousands
     of tests holds half a million objects: a walk through them takes half a second, and garbage waits long for one.

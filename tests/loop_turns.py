@@ -5,6 +5,7 @@ Times are those of the processor: a busy machine does not lengthen them.
 
 from __future__ import annotations
 
+import gc
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -30,7 +31,8 @@ class Stretches:
 
 @asynccontextmanager
 async def measured_stretches() -> AsyncIterator[Stretches]:
-    """Measure for the time of a block. What uses it uses `heap_of_its_own`: a collection is part of a stretch."""
+    """Measure for the time of a block, in a module with `heap_of_its_own`: a collection is part of a stretch."""
+    assert gc.get_freeze_count(), "heap_of_its_own is not used"
     stretches = Stretches()
 
     async def measure() -> None:
