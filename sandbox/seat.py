@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
-
 from sandbox.errors import ProtocolError
 from sandbox.frames import READING_BYTES, Frame, Kind, decode_text
 from sandbox.limits import BYTES_A_CHARACTER
@@ -26,7 +24,6 @@ class Seat:
     Attributes:
         number: Its number in the worker.
         answer: What ended its step; None while one is open.
-        news: Set when there is something new for whoever waits.
         step_seconds: Processor time of its last step; None before the first.
         on_output: Gets what the instance prints.
     """
@@ -35,7 +32,6 @@ class Seat:
         """Start with no step taken."""
         self.number = number
         self.answer: Frame | None = None
-        self.news = anyio.Event()
         self.step_seconds: float | None = None
         self.on_output = on_output
         self._printable_bytes = 0

@@ -42,7 +42,7 @@ class WorkerLine:
         self._socket = end
         self._on_break = on_break
         self._is_ended = False
-        self._waiting: dict[int, Seat] = {}
+        self._waiting: dict[int, anyio.Event] = {}
         self._frames = FrameReader(self._allowed)
         self._outgoing = bytearray()
         self._sending = anyio.Lock()
@@ -57,8 +57,8 @@ class WorkerLine:
         """End it for all who wait: the worker is lost."""
         self._is_ended = True
         self._close_socket()
-        for seat in list(self._waiting.values()):
-            self._wake(seat)
+        for number in list(self._waiting):
+            self._wake(number)
 
     def queue(self, frame: bytes) -> None:
         """Send a frame with the next one that is posted."""
@@ -127,16 +127,15 @@ class WorkerLine:
                 if self._is_ended:
                     raise WorkerLostError
                 if self._has_listener:
-                    seat.news = anyio.Event()
-                    self._waiting[seat.number] = seat
-                    await seat.news.wait()
+                    news = self._waiting[seat.number] = anyio.Event()
+                    await news.wait()
                 else:
                     await self._listen(seat)
             return seat.answer
         finally:
             self._waiting.pop(seat.number, None)
             if self._waiting and not self._has_listener:
-                self._wake(next(iter(self._waiting.values())))
+                self._wake(next(iter(self._waiting)))
 
     async def _listen(self, seat: Seat) -> None:
         """Receive for all whose step is open, until `seat` has its answer."""
@@ -163,15 +162,14 @@ class WorkerLine:
                 seat = self.open_steps[frame.run]
                 seat.take(frame)
                 if seat.answer is not None and seat.number in self._waiting:
-                    self._wake(seat)
+                    self._wake(seat.number)
         except BlockingIOError:
             return
         except (OSError, ProtocolError):
             self._on_break()
 
-    def _wake(self, seat: Seat) -> None:
-        self._waiting.pop(seat.number, None)
-        seat.news.set()
+    def _wake(self, number: int) -> None:
+        self._waiting.pop(number).set()
 
     def _allowed(self, kind: Kind, run: int) -> int:
         seat = self.open_steps.get(run)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import anyio
@@ -51,10 +52,13 @@ class RunAnswerer:
         """Take who is behind the present request; `desk` has the session's answerer."""
         self._desk = desk
         self._own = _ANSWERER.get()
-        self.turn = anyio.Lock()
-        """Held while a question or a form is open."""
         self._forms = 0
         self._declined: list[Form] = []
+
+    @cached_property
+    def turn(self) -> anyio.Lock:
+        """Held while a question or a form is open."""
+        return anyio.Lock()
 
     @property
     def present(self) -> Answerer | None:

@@ -113,7 +113,7 @@ class ExecutionResult(BaseModel):
         return self.error.type == "ToolRefusedError" or grouped
 
 
-def envelope_of(
+def envelope_of(  # noqa: PLR0913  # the parts of an envelope
     outcome: Outcome,
     run_id: str,
     began: float,
@@ -124,6 +124,8 @@ def envelope_of(
     usage: Usage | None = None,
     blocks: ContentBlocks | None = None,
     question: Question | None = None,
+    alike_calls: int = 0,
+    not_described: NotDescribed | None = None,
 ) -> ExecutionResult:
     """Return the envelope of a run that began at `began` on the monotonic clock."""
     fields: dict[str, Any] = {}
@@ -150,6 +152,8 @@ def envelope_of(
         run_id=run_id,
         displayed=blocks.displayed if blocks is not None else [],
         not_displayed=blocks.left_out if blocks is not None else 0,
+        alike_calls=alike_calls,
+        not_described=not_described,
         duration_ms=round((time.monotonic() - began) * 1_000, 3),
     )
 

@@ -106,7 +106,7 @@ class Execution:
         run_id = f"run_{secrets.token_hex(8)}"
         found = await self.preparation.read(script, filename, describe_references=describe_references, limits=limits)
         if isinstance(found, NotDescribed):
-            return envelope_of(found.outcome, run_id, began).model_copy(update={"not_described": found})
+            return envelope_of(found.outcome, run_id, began, not_described=found)
         if isinstance(found, Raised | Stopped):
             return envelope_of(with_hint(found, script, self.preparation.catalog, has_called=False), run_id, began)
         manifest = await self.preparation.manifest(script, found)
@@ -205,7 +205,7 @@ class Execution:
         elif not isinstance(ended.outcome, Parked):
             self.desk.unfinished.discard(recorded.run_id)
         outcome = with_hint(ended.outcome, conditions.script, self.preparation.catalog, has_called=bool(records))
-        envelope = envelope_of(
+        return envelope_of(
             await worked_on(getattr(outcome, "value", None), partial(redacted_outcome, outcome, self.redact)),
             recorded.run_id,
             began,
@@ -215,8 +215,8 @@ class Execution:
             usage=ended.usage,
             blocks=calls.functions.blocks,
             question=desk.question if isinstance(ended.outcome, Parked) else None,
+            alike_calls=calls.tools.alike,
         )
-        return envelope.model_copy(update={"alike_calls": calls.tools.alike})
 
     def _calls(self, recorded: RecordedRun, desk: RunDesk, stopwatch: Stopwatch, watching: Watching) -> RunCalls:
         """Return what answers the calls of a run; for a resumed one, with its earlier calls."""

@@ -86,6 +86,8 @@ class Preparation:
         found = await self._references(script, limits)
         if isinstance(found, Raised | Stopped):
             return _with_filename(found, filename)
+        if not found:
+            return ()
         found = await self._settled(found)
         # A script that has to fetch descriptions itself is refused only for tools that it spells out; about others the
         # call says so when it is made.

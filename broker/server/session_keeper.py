@@ -10,6 +10,7 @@ Above: app.py, resources.py, connections.py. Below: identity.py, room.py, the se
 from __future__ import annotations
 
 import secrets
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,7 @@ class SessionKeeper:
         most: int,
         idle_seconds: float,
         rest: Callable[[Collection[str]], object] = lambda _: None,
-        clock: Callable[[], float] = anyio.current_time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make the session of a principal with `make_session`; drop idle ones, and one more when `most` are held.
 
@@ -187,8 +188,8 @@ class SessionKeeper:
 
     def sweep(self) -> None:
         """Drop the sessions that nobody has used for long, and in which no request works."""
-        time = self._swept_at = self._clock()
-        oldest = time - self._idle_seconds
+        now = self._swept_at = self._clock()
+        oldest = now - self._idle_seconds
         self._end(key for key, held in list(self._held.items()) if not held.is_busy and held.used_at <= oldest)
 
     def _end(self, keys: Iterable[str]) -> None:

@@ -122,7 +122,9 @@ async def test_a_server_that_nobody_asks_drops_its_idle_sessions(served, mode, c
 
 def test_without_requests_an_idle_session_is_gone_ten_minutes_later():
     async def held_after(*minutes: float) -> list[int]:
-        keeper = SessionKeeper(lambda _: cast("Session", None), most=10, idle_seconds=60 * MINUTE)
+        keeper = SessionKeeper(
+            lambda _: cast("Session", None), most=10, idle_seconds=60 * MINUTE, clock=trio.current_time
+        )
         with keeper.using(cast("Any", None), NEW):
             pass
         held = []
