@@ -31,6 +31,8 @@ from sandbox.threads import waker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pydantic import BaseModel
+
 
 MAX_THREADS = 40
 """For the functions of a server: those that never return take none of the threads that all else runs in."""
@@ -144,6 +146,16 @@ def _add(server: MCPServer, function: Callable[..., Any], threads: _Threads) -> 
     if tool is not None:
         metadata = tool.fn_metadata = _metadata(function, tool.fn_metadata)
         metadata._threads = threads  # noqa: SLF001  # of the same module
+        tool.fn = _called_by_aliases(function, metadata.arg_model)
+
+
+def _called_by_aliases(function: Callable[..., Any], model: type[BaseModel]) -> Callable[..., Any]:
+    """Return a function that takes what the SDK passes: by its alias what `Field(alias=…)` gives another name."""
+    fields, parameters = model.model_fields.items(), signature(function).parameters
+    names = {field.alias: name for name, field in fields if field.alias is not None and field.alias not in parameters}
+    if not names:
+        return function
+    return lambda **given: function(**{names.get(name, name): value for name, value in given.items()})
 
 
 def _metadata(function: Callable[..., Any], told: FuncMetadata) -> _OfFunction:

@@ -51,6 +51,30 @@ async def greet(name: str) -> str:
     return f"hello {name}"
 
 
+def lend(book: Annotated[str, Field(alias="book-title")], days: Annotated[int, Field(alias="for")] = 7) -> str:
+    """Lends a book."""
+    return f"{book} for {days} days"
+
+
+async def renew(book: Annotated[str, Field(alias="book-title")]) -> str:
+    """Lends a book again."""
+    await anyio.lowlevel.checkpoint()
+    return book
+
+
+async def test_a_parameter_with_an_alias_is_passed_by_it():
+    script = (
+        "from tools import library\nfirst = await library.lend(book_title='Emma')\n"
+        "[first, await library.lend(book_title='Emma', for_=3), await library.renew(book_title='Emma')]"
+    )
+    with anyio.fail_after(60):
+        async with Broker(servers={"library": [lend, renew]}) as broker:
+            session = broker.session(grants=[Grant("library.*")])
+            await session.get_tool_details(["library.lend", "library.renew"])
+            result = await session.execute_code(script)
+    assert result.value == ["Emma for 7 days", "Emma for 3 days", "Emma"], result.error
+
+
 async def test_plain_functions_are_typed_tools():
     script = (
         "from tools import people\nfound = await people.find(name='Ada', limit=1)\n"
