@@ -10,8 +10,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from broker.authorization.alike import common_test, distinct
 from broker.authorization.predicates import pointer_parts
-from broker.authorization.shown import shown_ends, shown_name, shown_text
+from broker.authorization.shown import ESCAPE_CHARACTERS, shown_ends, shown_name, shown_text
 from codegen.plain_text import counted
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 VALUE_CHARACTERS = 80
 _MAX_VALUES = 3
+_MAX_ODD_VALUES = 10
+"""How many are shown that have nothing in common: what the last ones are cannot be guessed from the first."""
 _FULL_CHARACTERS = 100_000
-_ESCAPE_CHARACTERS = 10
-"""The longest escape of one character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def in_full(group: CallGroup) -> str:
     for number, call in enumerate(group.calls, 1):
         lines.append(f"call {number}:")
         lines += [f"| {line}" for line in json.dumps(call.arguments, indent=2, ensure_ascii=False).split("\n")]
-    text = "\n".join(shown_text(line, _ESCAPE_CHARACTERS * len(line)) for line in lines)
+    text = "\n".join(shown_text(line, ESCAPE_CHARACTERS * len(line)) for line in lines)
     if len(text) <= _FULL_CHARACTERS:
         return text
     return f"{text[:_FULL_CHARACTERS]}\n(not shown: {len(text) - _FULL_CHARACTERS:,} more characters)"
@@ -102,10 +103,13 @@ def _sorted(varying: Mapping[str, Sequence[Any]]) -> list[tuple[str, Sequence[An
 def _values(values: Sequence[Any]) -> str:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return f"{min(values)} … {max(values)} ({len(values)} values)"
-    distinct = list(dict.fromkeys(_value(value) for value in values))
-    if len(distinct) <= _MAX_VALUES:
-        return ", ".join(distinct)
-    return f"{', '.join(distinct[: _MAX_VALUES - 1])}, … {distinct[-1]} ({len(distinct)} values)"
+    found = distinct(values)
+    count = f" ({len(found)} values)"
+    most = _MAX_VALUES if len(found) <= _MAX_VALUES or common_test(found) else _MAX_ODD_VALUES
+    if len(found) > most:
+        return f"{', '.join(map(_value, found[: most - 1]))}, … {_value(found[-1])}{count}"
+    shown = list(map(_value, found))
+    return f"{', '.join(shown)}{count if len(set(shown)) < len(shown) else ''}"
 
 
 def _value(value: Any) -> str:

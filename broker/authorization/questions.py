@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import anyio
 
-from broker.authorization.argument_checks import compile_test, json_equal
+from broker.authorization.alike import common_test, distinct
+from broker.authorization.argument_checks import json_equal
 from broker.authorization.grants import Denial, Grant, Scope
-from broker.authorization.patterns import exact_pattern, has_wildcards
-from broker.authorization.predicates import ArgumentTest, Predicate, pointer
+from broker.authorization.patterns import exact_pattern
+from broker.authorization.predicates import Predicate, pointer
 from broker.authorization.question_text import as_text
 from broker.callbacks import NoReplyError, failing_alone
 from broker.logging import logger
@@ -25,7 +26,7 @@ from broker.texts import refusal_texts
 from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from broker.authorization.calls import PendingCall
     from broker.authorization.decision import Ask, FlowUse
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _MAX_ANSWERS = 10_000
 _MAX_POINTERS = 40
-_LEAST_PREFIX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +133,16 @@ class CallGroup:
         return tuple(dict.fromkeys(use for notes in self.notes for use in notes.ask.flows))
 
     def suggestion(self) -> Predicate:
-        """Return a predicate for calls like these: equal values, common beginnings, ranges, no other arguments."""
-        if not self.keys:  # more arguments than are told apart: these and no others
-            return Predicate.parse({"": {"in": [call.arguments for call in self.calls]}})
+        """Return a predicate for calls like these: equal values, common beginnings, ranges, no other arguments.
+
+        Values that have nothing in common are these values, and the same arguments again where some calls lack one.
+        """
+        # Or there are more arguments than are told apart.
+        if not self.keys or any(len(values) < len(self.calls) for values in self.varying.values()):
+            return Predicate.parse({"": {"in": distinct([call.arguments for call in self.calls])}})
         tests: dict[str, Any] = {place: {"keys": names} for place, names in self.keys.items()}
         tests |= {place: {"equals": value} for place, value in self.same.items()}
-        for place, values in self.varying.items():
-            # Where some calls leave it out, a test would refuse those.
-            if len(values) == len(self.calls) and (test := _alike(values)):
-                tests[place] = test
+        tests |= {place: common_test(values) or {"in": distinct(values)} for place, values in self.varying.items()}
         return Predicate.parse(tests)
 
     def grant(self, arguments: Predicate | None = None, *, scope: Scope = "run", calls: int | None = None) -> Grant:
@@ -272,28 +273,3 @@ def _taken_apart(
 
 def _all_equal(values: Sequence[Any]) -> bool:
     return all(json_equal(value, values[0]) for value in values[1:])
-
-
-def _alike(values: Sequence[Any]) -> dict[str, Any] | None:
-    """Return a test that all values pass, and similar ones would; None if they have nothing in common."""
-    for test in _candidates(values):
-        if all(map(compile_test(ArgumentTest.model_validate(test)), values)):
-            return test
-    return None
-
-
-def _candidates(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yield tests that the values may pass, the narrowest first."""
-    if all(isinstance(value, str) for value in values):
-        shortest, longest = min(values), max(values)
-        length = next((i for i, (a, b) in enumerate(zip(shortest, longest, strict=False)) if a != b), len(shortest))
-        prefix = shortest[:length]
-        if len(prefix) < _LEAST_PREFIX:
-            return
-        folder = prefix[: prefix.rfind("/") + 1]
-        if folder and not has_wildcards(folder):
-            yield {"path": f"{folder}*"}
-            yield {"path": f"{folder}**"}
-        yield {"glob": f"{exact_pattern(prefix)}*"}
-    elif all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        yield {"min": min(values), "max": max(values)}

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import unicodedata
 
+ESCAPE_CHARACTERS = 10
+"""The longest escape of one character."""
+
 _MARK = "…"
 # Letters and a symbol that show nothing.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")

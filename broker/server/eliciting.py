@@ -2,7 +2,7 @@
 
 Above: way_to_client.py, which knows how a form reaches the client. Below: choices.py, forms.py. Whatever a client
 sends back that is not one of the choices, or no number of calls, is a refusal; tests that cannot be used are asked for
-again.
+again. "Calls like these" can be chosen only where the form shows what their arguments must be.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from broker.authorization.choices import Choice, answers_of
 from broker.authorization.forms import FormReply
 from broker.authorization.grants import MAX_CALLS
 from broker.authorization.predicates import Predicate
-from broker.authorization.shown import shown_name
+from broker.authorization.shown import ESCAPE_CHARACTERS, shown_name, shown_text
 from broker.errors import PatternError
 from broker.unique_keys import DuplicateKeyError, loads_unique
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from broker.authorization.forms import Form
     from broker.authorization.questions import Answer, CallGroup, Question
@@ -41,6 +41,8 @@ _WORDS = "words"
 """The field of the note; by name after those of the tools, which is how Codex orders them."""
 
 _TESTS_CHARACTERS = 2_000
+"""How long tests may be that are shown, in all tools of a form together where they are in its message."""
+
 _CHOICES: dict[str, dict[str, Any]] = {
     "refuse": {"decision": "deny"},
     "allow these calls": {"decision": "these"},
@@ -75,7 +77,7 @@ class ElicitingAnswerer:
             params = t.ElicitRequestFormParams(message=said, requested_schema=schema)
             result = await self._show(params, question.digest, "")
             try:
-                return _answers(question, result)
+                return _answers(question, result, with_texts=self._has_texts)
             except PatternError as error:
                 fault = f"These tests cannot be used: {error}\n\n"
         return answers_of(question, [Choice(decision="deny")])
@@ -97,42 +99,65 @@ def form_of(question: Question, *, with_texts: bool) -> tuple[str, dict[str, Any
     """Return the message and the schema of the form that asks a question: a choice for each tool, texts about it."""
     groups = question.groups
     fields: dict[str, dict[str, Any]] = {}
+    message = [question.as_text()]
     if len(groups) > MAX_FIELDS:
-        fields["all"] = _choice("All of these tools")
-    for number, group in enumerate(groups if len(groups) <= MAX_FIELDS else (), 1):
+        fields["all"] = _choice("All of these tools", "")
+        groups = ()
+    for number, (group, tests) in enumerate(_with_tests(groups, with_texts=with_texts), 1):
         title = shown_name(group.name, _TITLE_CHARACTERS)
-        fields[f"tool_{number}"] = _choice(title)
-        if with_texts and len(groups) <= MAX_DETAILED:
-            fields |= _details(number, title, group)
+        fields[f"tool_{number}"] = _choice(title, tests)
+        if _is_detailed(groups, with_texts=with_texts):
+            fields |= _details(number, title, tests)
+        elif tests:
+            message.append(f"Calls like these of {title} have: {shown_text(tests, len(tests) * ESCAPE_CHARACTERS)}")
     required = [name for name, field in fields.items() if "enum" in field]
     if with_texts:
         fields[_WORDS] = {"type": "string", "title": "Note", "description": "Words for the script, where you refuse"}
-    return question.as_text(), {"type": "object", "properties": fields, "required": required}
+    return "\n".join(message), {"type": "object", "properties": fields, "required": required}
 
 
-def _choice(title: str) -> dict[str, Any]:
-    return {"type": "string", "enum": list(_CHOICES), "default": "refuse", "title": title}
+def _is_detailed(groups: Sequence[CallGroup], *, with_texts: bool) -> bool:
+    return with_texts and len(groups) <= MAX_DETAILED
 
 
-def _details(number: int, title: str, group: CallGroup) -> dict[str, dict[str, Any]]:
+def _with_tests(groups: Sequence[CallGroup], *, with_texts: bool) -> Iterator[tuple[CallGroup, str]]:
+    """Yield each tool with what the arguments of calls like these must be; empty where that is too long for a form."""
+    most = (
+        _TESTS_CHARACTERS if _is_detailed(groups, with_texts=with_texts) else _TESTS_CHARACTERS // max(len(groups), 1)
+    )
+    for group in groups:
+        tests = str(group.suggestion())
+        yield group, tests if len(tests) <= most else ""
+
+
+def _choice(title: str, tests: str) -> dict[str, Any]:
+    return {"type": "string", "enum": list(_choices(tests)), "default": "refuse", "title": title}
+
+
+def _choices(tests: str) -> dict[str, dict[str, Any]]:
+    """Return what can be chosen where these tests are shown."""
+    return {words: choice for words, choice in _CHOICES.items() if tests or choice["decision"] != "alike"}
+
+
+def _details(number: int, title: str, tests: str) -> dict[str, dict[str, Any]]:
     # No number: Codex shows no form that has one, and takes a person's yes to its message for an empty form.
     count = {
         "type": "string",
         "title": f"{title}: number of calls",
         "description": "Allow so many and no more, as 3; any number when empty",
     }
-    tests = {
+    if not tests:
+        return {f"tool_{number}_calls": count}
+    like = {
         "type": "string",
         "title": f"{title}: calls like these",
         "description": 'What the arguments must be, as {"/name": {"glob": "x*"}}; what these have in common when empty',
+        "default": tests,
     }
-    suggestion = str(group.suggestion())
-    if len(suggestion) <= _TESTS_CHARACTERS:
-        tests["default"] = suggestion
-    return {f"tool_{number}_calls": count, f"tool_{number}_tests": tests}
+    return {f"tool_{number}_calls": count, f"tool_{number}_tests": like}
 
 
-def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
+def _answers(question: Question, result: t.ElicitResult, *, with_texts: bool) -> tuple[Answer, ...]:
     """Return what a form says.
 
     Raises:
@@ -141,8 +166,8 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
     content = (result.content or {}) if result.action == "accept" else {}
     note = str(content.get(_WORDS, ""))[:_NOTE_CHARACTERS]
 
-    def chosen(name: str, group: int | None) -> Choice:
-        choice = {"group": group, "note": note, **_CHOICES.get(str(content.get(name)), _CHOICES["refuse"])}
+    def chosen(name: str, group: int | None, shown: str) -> Choice:
+        choice = {"group": group, "note": note, **_choices(shown).get(str(content.get(name)), _CHOICES["refuse"])}
         calls = _count(content.get(f"{name}_calls"))
         tests = content.get(f"{name}_tests")
         # Taken for left out, either would allow more than its person meant.
@@ -153,10 +178,11 @@ def _answers(question: Question, result: t.ElicitResult) -> tuple[Answer, ...]:
             choice["arguments"] = _tests(tests)
         return Choice.model_validate(choice)
 
-    count = len(question.groups)
-    if count > MAX_FIELDS:
-        return answers_of(question, [chosen("all", None)])
-    return answers_of(question, [chosen(f"tool_{number + 1}", number) for number in range(count)])
+    groups = question.groups
+    if len(groups) > MAX_FIELDS:
+        return answers_of(question, [chosen("all", None, "")])
+    shown = enumerate(_with_tests(groups, with_texts=with_texts))
+    return answers_of(question, [chosen(f"tool_{number + 1}", number, tests) for number, (_, tests) in shown])
 
 
 def _count(value: Any) -> int | Literal[False] | None:

@@ -199,7 +199,7 @@ async def test_an_http_endpoint_answers(opened, calls):
         [shown] = (await http.get("/questions")).json()["questions"]
         [tool] = shown["tools"]
         assert (tool["tool"], tool["calls"]) == ("desk.note", 3)
-        assert tool["suggestion"] == {"": {"keys": ["text"]}, "/text": {"glob": "note *"}}
+        assert tool["suggestion"] == {"": {"keys": ["text"]}, "/text": {"path": "note *"}}
         reply = {"choices": [{"group": 0, "decision": "alike", "arguments": {"/text": {"glob": "note ?"}}}]}
         assert (await http.post(f"/questions/{shown['id']}", json=reply)).status_code == 204
         assert (await http.post(f"/questions/{shown['id']}", json=reply)).status_code in {404, 409}

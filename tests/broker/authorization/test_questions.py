@@ -43,7 +43,7 @@ def test_the_suggestion_is_what_the_calls_have_in_common_and_no_other_argument()
         {
             "/mode": {"equals": "w"},
             "/path": {"path": "notes/*"},
-            "/text": {"glob": "line *"},
+            "/text": {"path": "line *"},
             "": {"keys": ["path", "text", "mode"]},
         }
     )

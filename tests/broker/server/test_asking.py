@@ -16,7 +16,7 @@ from broker.authorization.calls import PendingCall
 from broker.authorization.policy import Policy
 from broker.authorization.questions import Question, Verdict
 from broker.server import BrokerServer, ServeSettings
-from broker.server.eliciting import _answers
+from broker.server.eliciting import _answers, form_of
 
 pytestmark = pytest.mark.anyio
 
@@ -218,7 +218,8 @@ async def test_tests_that_cannot_be_used_are_asked_for_again_and_allow_nothing(a
 
 def answer_to(**content):
     """Return what a form says about the one call that it was shown for."""
-    [answer] = _answers(Question((PendingCall("desk", "add", "sha256:1", {"a": 1}),)), accept(**content))
+    question = Question((PendingCall("desk", "add", "sha256:1", {"a": 1}),))
+    [answer] = _answers(question, accept(**content), with_texts=True)
     return answer
 
 
@@ -238,6 +239,41 @@ def test_a_count_that_is_none_is_a_refusal(choice, calls):
 def test_a_count_may_be_left_out_or_written_as_any_number():
     written: dict[object, int | None] = {3: 3, 4.0: 4, "3": 3, " 12 ": 12, "": None, " ": None, None: None}
     assert {calls: answer_to(tool_1=EVERY, tool_1_calls=calls).calls for calls in written} == written
+
+
+def question_of(tools: int, **arguments) -> Question:
+    """Return a question about one call of each of several tools."""
+    return Question(tuple(PendingCall("desk", f"add_{n}", "d", {"a": n, **arguments}) for n in range(1, tools + 1)))
+
+
+@pytest.mark.parametrize(("tools", "with_texts"), [(1, False), (4, True), (10, False)])
+def test_a_form_says_what_calls_like_these_are_where_it_has_no_field_for_that(tools, with_texts):
+    message, schema = form_of(question_of(tools, path="a\u202eb"), with_texts=with_texts)
+    tests = r'{"":{"keys":["a","path"]},"/a":{"equals":1},"/path":{"equals":"a\u202eb"}}'
+    assert f"Calls like these of desk.add_1 have: {tests}" in message.splitlines()
+    assert LIKE in schema["properties"]["tool_1"]["enum"]
+    assert "tool_1_tests" not in schema["properties"]
+
+
+@pytest.mark.parametrize(
+    ("question", "with_texts", "field"),
+    [
+        (question_of(1, path="x" * 2_000), False, "tool_1"),
+        (question_of(1, path="x" * 2_000), True, "tool_1"),
+        (question_of(10, path="x" * 200), False, "tool_10"),
+        (question_of(11), True, "all"),
+    ],
+)
+def test_calls_like_these_cannot_be_chosen_where_a_form_cannot_say_what_they_are(question, with_texts, field):
+    message, schema = form_of(question, with_texts=with_texts)
+    assert schema["properties"][field]["enum"] == ["refuse", "allow these calls", EVERY]
+    assert "tool_1_tests" not in schema["properties"]
+    assert "Calls like these" not in message
+    for choice in (LIKE, "always allow calls like these"):
+        answers = _answers(question, accept(**{field: choice}), with_texts=with_texts)
+        assert answers[-1] == Verdict((len(question.calls) - 1,), allow=False)
+    allowed = _answers(question, accept(**{field: "allow these calls"}), with_texts=with_texts)
+    assert allowed[-1] == Verdict((len(question.calls) - 1,), allow=True)
 
 
 TEXTS = ["tool_1_calls", "tool_1_tests", "words"]
