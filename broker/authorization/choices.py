@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from broker.authorization.grants import MAX_CALLS, Scope
+from broker.authorization.grants import MAX_CALLS, Denial, Scope
+from broker.authorization.patterns import exact_pattern
 from broker.authorization.predicates import ArgumentTest, Pointer, Predicate
 from broker.authorization.questions import Verdict
 from broker.errors import PatternError
@@ -27,17 +28,17 @@ class Choice(BaseModel):
     Attributes:
         group: The tool's place in the question, from 0; every tool of it when left out.
         decision: `these` allows the waiting calls alone; `alike` also later ones whose arguments pass `arguments`;
-            `any` every call of the tool; `deny` refuses the waiting calls.
-        scope: How long `alike` and `any` hold; `always` is kept for later sessions.
+            `any` every call of the tool; `deny` refuses the waiting calls, `none` every call of the tool.
+        scope: How long `alike`, `any` and `none` hold; `always` is kept for later sessions, which `none` cannot be.
         calls: How many calls `alike` and `any` are good for; of `these`, the first so many.
         arguments: What the arguments must be for `alike`; what the waiting calls have in common when left out.
-        note: Words for the script when denied.
+        note: Words for the script when refused.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     group: Annotated[int, Field(ge=0)] | None = None
-    decision: Literal["these", "alike", "any", "deny"]
+    decision: Literal["these", "alike", "any", "deny", "none"]
     scope: Scope = "run"
     calls: Annotated[int, Field(ge=1, le=MAX_CALLS)] | None = None
     arguments: dict[Pointer, ArgumentTest] | None = None
@@ -48,7 +49,8 @@ def answers_of(question: Question, choices: Sequence[Choice]) -> tuple[Answer, .
     """Return the answers that choices come to.
 
     Raises:
-        PatternError: A choice names no group of the question, or a predicate that tests nothing or can never hold.
+        PatternError: A choice names no group of the question, has a predicate that tests nothing or can never hold, or
+            refuses a tool always.
     """
     groups = question.groups
     answers: list[Answer] = []
@@ -67,6 +69,10 @@ def _answer(group: CallGroup, choice: Choice) -> Answer:
             return Verdict(group.indices[: choice.calls], allow=True)
         case "deny":
             return Verdict(group.indices, allow=False, note=choice.note)
+        case "none":
+            if choice.scope == "always":
+                raise PatternError("none holds for the run or the session; a rule of the policy refuses a tool always")
+            return Denial(exact_pattern(group.name), choice.note, scope=choice.scope)
         case "any":
             return group.grant(scope=choice.scope, calls=choice.calls)
         case "alike":

@@ -137,13 +137,20 @@ class CallGroup:
 
         Values that have nothing in common are these values, and the same arguments again where some calls lack one.
         """
-        # Or there are more arguments than are told apart.
-        if not self.keys or any(len(values) < len(self.calls) for values in self.varying.values()):
-            return Predicate.parse({"": {"in": distinct([call.arguments for call in self.calls])}})
-        tests: dict[str, Any] = {place: {"keys": names} for place, names in self.keys.items()}
+        tests = self.tests
+        if self.varying.keys() <= tests.keys():
+            return Predicate.parse(tests)
+        return Predicate.parse({"": {"in": distinct([call.arguments for call in self.calls])}})
+
+    @property
+    def tests(self) -> dict[str, dict[str, Any]]:
+        """What calls like these pass, by JSON pointer; nothing for arguments that some calls lack."""
+        tests: dict[str, dict[str, Any]] = {place: {"keys": names} for place, names in self.keys.items()}
         tests |= {place: {"equals": value} for place, value in self.same.items()}
-        tests |= {place: common_test(values) or {"in": distinct(values)} for place, values in self.varying.items()}
-        return Predicate.parse(tests)
+        for place, values in self.varying.items():
+            if len(values) == len(self.calls):
+                tests[place] = common_test(values) or {"in": distinct(values)}
+        return tests
 
     def grant(self, arguments: Predicate | None = None, *, scope: Scope = "run", calls: int | None = None) -> Grant:
         """Return a grant for calls of this tool, as it is defined now and after the flows that were shown."""

@@ -1,7 +1,8 @@
 """Decides the calls of one run, and puts the undecided ones to a person in one question.
 
 Above: tool_calls.py. Below: decision.py, desk.py for what the session holds, run_answerer.py. An answerer that fails,
-is late or leaves calls out has refused them. A call is counted when it is allowed, before it is made.
+is late or leaves calls out has refused them. After a no to a call, nobody is asked about an equal one in the same run.
+A call is counted when it is allowed, before it is made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from broker.authorization.questions import NoAnswerError, Notes, Question, Verdi
 from broker.authorization.run_answerer import RunAnswerer
 from broker.authorization.waiting import Waiting, labels_of, nobody_answers, said_of, waiting_of
 from broker.texts import refusal_texts
+from codegen.tool_spec import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +52,7 @@ class RunDesk:
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._said: dict[int, Waiting] = {}
         self._left: dict[int, Waiting] = {}
+        self._refused: set[tuple[str, str, str]] = set()
         desk.open_runs.add(self)
         self._number = 0
 
@@ -175,6 +178,7 @@ class RunDesk:
         call, verdict = waiting.call, waiting.verdict
         if verdict is not None and not verdict.allow:
             # Stronger than a grant, even one in the same answer.
+            self._refused.add(_key(call))
             said = refusal_texts.refused(call.shown_name, why=verdict.note)
             return Deny(said, Basis("answer", "this call", verdict.note, self.answerer.name))
         decision = self.decide_now(call)
@@ -189,6 +193,11 @@ class RunDesk:
         if waiting.is_refused:
             basis = Basis("answer", "no yes", waiting.why or decision.basis.reason, self.answerer.name)
             return Deny(refusal_texts.refused(call.shown_name, why=waiting.why), basis)
+        if _key(call) in self._refused:
+            why = refusal_texts.EQUAL_REFUSED
+            return Deny(
+                refusal_texts.refused(call.shown_name, why=why), Basis("answer", "equal call", why, self.answerer.name)
+            )
         return None
 
     async def _ask(self, answerer: Answerer) -> None:
@@ -250,3 +259,8 @@ class RunDesk:
         call = waiting.call
         name, definitions = call.qualified_name, self._desk.book.definitions
         return Notes(waiting.ask, self.flow.copies(call), self._desk.change(name), definitions.shown(name))
+
+
+def _key(call: PendingCall) -> tuple[str, str, str]:
+    """Return what equal calls share."""
+    return call.qualified_name, call.digest, canonical_json(call.arguments)

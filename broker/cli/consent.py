@@ -37,6 +37,7 @@ _AT_ONCE = {
     "always": Choice(decision="alike", scope="always"),
     "any": Choice(decision="any"),
     "deny": Choice(decision="deny"),
+    "none": Choice(decision="none"),
 }
 
 
@@ -119,6 +120,7 @@ def _menu(group: CallGroup) -> list[MenuLine]:
         MenuLine("f", "Show the arguments in full", "full"),
         MenuLine("d", "Show the tool's definition", "show"),
         MenuLine("r", "Refuse, with a note for the script", "note"),
+        MenuLine("x", f"Refuse every call of {tool} in this run", "none"),
     ]
 
 
@@ -135,7 +137,7 @@ def _is_count(text: str) -> bool | str:
 
 async def _edited(group: CallGroup) -> dict[str, Any] | None:
     """Let a person change the test of each argument; None where they gave up."""
-    suggested = group.suggestion().document()
+    suggested = group.tests
     tests: dict[str, Any] = {place: suggested[place] for place in group.keys}
     for place in (*group.same, *group.varying):
         default = json.dumps(suggested[place], ensure_ascii=False) if place in suggested else _ANY

@@ -49,6 +49,7 @@ _CHOICES: dict[str, dict[str, Any]] = {
     "allow calls like these in this run": {"decision": "alike"},
     "always allow calls like these": {"decision": "alike", "scope": "always"},
     "allow every call of the tool in this run": {"decision": "any"},
+    "refuse every call of the tool in this run": {"decision": "none"},
 }
 
 

@@ -32,6 +32,7 @@ NOBODY_WAS_THERE = "nobody was there to ask:"
 BY_A_PERSON = "by the person who was asked"
 ANSWERER_FAILED = "whoever was asked failed to answer"
 ANSWER_UNREADABLE = "the answer cannot be read"
+EQUAL_REFUSED = "an equal call was refused in this run, and nobody is asked again"
 
 
 def refused(call: str, by: str = "", why: str = "") -> str:

@@ -84,6 +84,19 @@ def test_an_argument_that_some_calls_lack_may_be_nothing_else():
     assert not suggestion.holds({"path": "notes/b", "mode": "x"})
 
 
+def test_a_person_who_edits_the_tests_begins_with_those_of_arguments_that_all_calls_have():
+    calls = [
+        PendingCall("files", "write", "d", {"path": f"notes/{n}", "options": {"force": True} | more})
+        for n, more in enumerate([{}, {"mode": "w"}])
+    ]
+    assert Question(tuple(calls)).groups[0].tests == {
+        "": {"keys": ("path", "options")},
+        "/path": {"path": "notes/*"},
+        "/options": {"keys": ("force", "mode")},
+        "/options/force": {"equals": True},
+    }
+
+
 def shown(*values: str) -> str:
     calls = [PendingCall("shell", "run", "d", {"command": value}) for value in values]
     return as_text(Question(tuple(calls))).splitlines()[-1].strip()

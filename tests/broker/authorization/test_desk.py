@@ -335,7 +335,31 @@ async def test_a_verdict_that_is_no_clear_yes_or_no_is_a_refusal(wrong):
     assert said(await at(Person()).decide(call("git_log"))) == f"git.git_log was refused{FAILED}."
 
 
-async def test_a_refused_call_may_be_asked_about_when_it_is_made_again():
+async def test_of_equal_calls_of_a_run_that_were_refused_one_is_asked_about():
+    answerer = Scripted(
+        [Verdict((0,), allow=False, note="no")], [Verdict((0,), allow=True)], [Verdict((0,), allow=True)]
+    )
+    session = ConsentDesk((), answerer)
+    run = session.for_run("run_1")
+    assert said(await run.decide(call("git_add", 1))) == "git.git_add was refused: no."
+    assert said(await run.decide(call("git_add", 1))) == (
+        "git.git_add was refused: an equal call was refused in this run, and nobody is asked again."
+    )
+    assert len(answerer.questions) == 1
+    assert isinstance(await run.decide(call("git_add", 2)), Allow)
+    assert isinstance(await session.for_run("run_2").decide(call("git_add", 1)), Allow)
+    assert len(answerer.questions) == 3
+
+
+async def test_a_grant_given_later_covers_a_call_that_was_refused():
+    answerer = Scripted([Verdict((0,), allow=False)], [Grant("git.git_add")])
+    desk = at(answerer)
+    assert isinstance(await desk.decide(call("git_add", 1)), Deny)
+    assert isinstance(await desk.decide(call("git_add", 2)), Allow)
+    assert isinstance(await desk.decide(call("git_add", 1)), Allow)
+
+
+async def test_a_call_that_nobody_has_said_anything_of_may_be_asked_about_when_it_is_made_again():
     answerer = Scripted([], [Grant("git.git_log")])
     desk = at(answerer)
     assert isinstance(await desk.decide(call("git_log")), Deny)

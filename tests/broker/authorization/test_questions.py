@@ -11,7 +11,7 @@ from broker.authorization.calls import PendingCall
 from broker.authorization.choices import Choice, answers_of
 from broker.authorization.decision import Ask, Basis, FlowUse
 from broker.authorization.fingerprints import Copy
-from broker.authorization.grants import Grant
+from broker.authorization.grants import Denial, Grant
 from broker.authorization.predicates import ArgumentTest, Predicate
 from broker.authorization.question_text import as_text, in_full
 from broker.authorization.questions import Notes, Question, Verdict
@@ -131,6 +131,8 @@ CHOICES = {
         Choice(group=1, decision="alike", arguments={"/branch": ArgumentTest(equals="main")}),
         [Grant("git.push", "sha256:2", Predicate.parse({"/branch": {"equals": "main"}}), scope="run")],
     ),
+    "none": (Choice(group=1, decision="none", note="stop"), [Denial("git.push", "stop", scope="run")]),
+    "none, for the session": (Choice(group=1, decision="none", scope="session"), [Denial("git.push")]),
     "deny all": (
         Choice(decision="deny", note="no"),
         [Verdict((0, 2, 3), allow=False, note="no"), Verdict((1,), allow=False, note="no")],
@@ -148,6 +150,11 @@ def test_alike_without_arguments_is_the_suggestion():
     [grant] = answers_of(QUESTION, [Choice(group=0, decision="alike")])
     assert isinstance(grant, Grant)
     assert grant.arguments == QUESTION.groups[0].suggestion()
+
+
+def test_a_tool_is_not_refused_always():
+    with pytest.raises(PatternError, match="a rule of the policy refuses a tool always"):
+        answers_of(QUESTION, [Choice(group=1, decision="none", scope="always")])
 
 
 def test_alike_without_any_test_is_refused():

@@ -225,6 +225,7 @@ def answer_to(**content):
 
 EVERY = "allow every call of the tool in this run"
 LIKE = "allow calls like these in this run"
+NONE = "refuse every call of the tool in this run"
 
 
 NUMBERS = [0, -1, 2.5, 10**9, 1e300, True, False, float("nan"), float("inf")]
@@ -266,7 +267,7 @@ def test_a_form_says_what_calls_like_these_are_where_it_has_no_field_for_that(to
 )
 def test_calls_like_these_cannot_be_chosen_where_a_form_cannot_say_what_they_are(question, with_texts, field):
     message, schema = form_of(question, with_texts=with_texts)
-    assert schema["properties"][field]["enum"] == ["refuse", "allow these calls", EVERY]
+    assert schema["properties"][field]["enum"] == ["refuse", "allow these calls", EVERY, NONE]
     assert "tool_1_tests" not in schema["properties"]
     assert "Calls like these" not in message
     for choice in (LIKE, "always allow calls like these"):
