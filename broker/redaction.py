@@ -1,14 +1,15 @@
 """Keeps the secrets of a config out of everything that leaves: results, output, errors, logs, records.
 
 Above: whatever hands text on. Below: redacted_places.py. A secret is found as it is, in percent encoding (also in part,
-and as in a form), hexadecimal and base64 (wherever it stands in what was encoded), and across the pieces of a stream.
-Whoever has it in other forms, as reversed or one letter at a time, gets it through: this guards against accidents and
-plain tricks.
+and as in a form), in HTML, hexadecimal and base64 (wherever it stands in what was encoded), and across the pieces of a
+stream. Whoever has it in other forms, as reversed or one letter at a time, gets it through: this guards against
+accidents and plain tricks.
 """
 
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections import deque
@@ -30,7 +31,7 @@ MAX_LEARNT = 8
 """So many secrets of one source are kept out: tokens of now and of before, an access and a refresh token each."""
 
 _MAX_STRINGS = 1_000_000
-_NUMBER_BITS = 4_096
+_IS_NUMBER = re.compile(r"[1-9][0-9]{0,999}")
 _CUT_ESCAPE = re.compile(r"%[0-9A-Fa-f]?\Z")
 
 
@@ -70,7 +71,7 @@ class Redactor:
         plain = {decoded for secret in known if len(decoded := Unescaped(secret).octets) >= LEAST_ENCODED_CHARACTERS}
         data = (_data(secret).decode("latin-1") for secret in known)
         self._octets = tuple(plain.union(map(octets, known), data))
-        self._numbers = frozenset(secret for secret in known if secret.isdecimal() and secret.isascii())
+        self._numbers = frozenset(int(secret) for secret in known if _IS_NUMBER.fullmatch(secret))
         self.longest = max((3 * len(octets(form)) for form in self._literals), default=0)
 
     def __call__(self, text: str) -> str:
@@ -118,9 +119,8 @@ class Redactor:
         return self(text) != text
 
     def _is_number(self, value: object) -> bool:
-        """Tell whether a number is a secret of digits."""
-        is_number = isinstance(value, int) and not isinstance(value, bool) and value.bit_length() < _NUMBER_BITS
-        return is_number and str(value) in self._numbers
+        """Tell whether a number is a secret of digits, also as a negative one or with a point."""
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) in self._numbers
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -186,7 +186,13 @@ def _forms(secret: str) -> Iterator[str]:
     data = _data(secret)
     yield secret
     yield data.decode("utf-8", "replace")
-    encoded = [quote(data, safe=""), quote(data), quote_plus(data)]
+    encoded = [
+        quote(data, safe=""),
+        quote(data),
+        quote_plus(data),
+        html.escape(secret),
+        html.escape(secret, quote=False),
+    ]
     encoded += [data.hex(), data.hex().upper(), json.dumps(secret)[1:-1]]
     # In base64 a byte's place decides how it is written: three ways, of which the ends depend on what is beside.
     for skipped in range(3):

@@ -14,6 +14,7 @@ from mcp import MCPError
 from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.server.request_state import RequestStateBoundary
 from mcp.types import CallToolResult, TextContent
 
@@ -69,10 +70,12 @@ class PlainToolsDispatcher(InProcessDispatcher):
 
     def _is_plain(self, params: Mapping[str, Any]) -> bool:
         """Tell whether nobody misses the request of a call: no tool, extension, subclass, middleware or span."""
-        tool = self._mcp._tool_manager.get_tool(params["name"])  # noqa: SLF001  # the public list is made anew
+        manager = self._mcp._tool_manager  # noqa: SLF001  # the public list is made anew
+        tool = manager.get_tool(params["name"])
         entry = self._server.get_request_handler("tools/call")
         return (
-            tool is not None
+            (type(manager), type(tool)) == (ToolManager, Tool)
+            and tool is not None
             and tool.context_kwarg is None
             and not tool.resolved_params
             and entry is not None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import html
 import itertools
 import json
+import math
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -39,6 +41,12 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 def test_a_secret_is_replaced_in_every_form(form):
     assert REDACT(f"before {form} after").replace('"', "") == "before [redacted] after"
+
+
+@pytest.mark.parametrize("quotes", [True, False])
+def test_a_secret_in_a_page_is_found(quotes):
+    secret = """pass&word's "<best>" """  # noqa: S105  # what must not be seen
+    assert Redactor([secret])(f"<p>{html.escape(secret, quote=quotes)}</p>") == "<p>[redacted]</p>"
 
 
 @given(st.binary(max_size=12), st.binary(max_size=12), st.booleans())
@@ -88,12 +96,11 @@ def test_no_secrets_change_nothing():
 
 
 def test_a_secret_of_digits_is_replaced_as_a_number_too():
-    redact = Redactor(["4711081500"])
-    assert redact.value({"pin": 4711081500, "other": [4711081501, True]}) == {
-        "pin": "[redacted]",
-        "other": [4711081501, True],
-    }
-    assert redact.value([10**5000]) == [10**5000]
+    redact = Redactor(["4711081500", "0000", "9" * 2_000])
+    found = [4711081500, -4711081500, 4711081500.0, -4711081500.0]
+    assert redact.value(found) == ["[redacted]"] * 4
+    others: list[object] = [4711081501, 4711081500.5, 0, True, math.inf, 10**5000, int("9" * 2_000)]
+    assert redact.value({"pin": 4711081500, "other": others}) == {"pin": "[redacted]", "other": others}
 
 
 def test_a_text_of_escapes_is_read_once_for_a_long_secret():

@@ -12,6 +12,7 @@ from mcp.server import MCPServer
 from mcp.server.extension import Extension
 from mcp.server.mcpserver import Context  # noqa: TC002  # read at run time
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool, ToolManager
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY, CallToolResult, TextContent
 from typing_extensions import TypedDict
 
@@ -235,6 +236,33 @@ class Noting(MCPServer):
     async def _handle_call_tool(self, ctx, params):
         self.noted += ctx is not None
         return await super()._handle_call_tool(ctx, params)
+
+
+class Asking(Tool):
+    """Decides about each call by its request."""
+
+    async def run(self, arguments, context, *args, **kwargs):
+        if context.request_context.protocol_version != "2026-07-28":
+            raise ToolError("not by this tool")
+        return await super().run(arguments | {"name": "Eve"}, context, *args, **kwargs)
+
+
+class Renaming(ToolManager):
+    """Calls a tool by the request."""
+
+    async def call_tool(self, name, arguments, context, *args, **kwargs):
+        meta = context.request_context.meta or {}
+        return await super().call_tool(meta.get("tool", name), arguments | {"name": "Eve"}, context, *args, **kwargs)
+
+
+async def test_a_tool_or_a_manager_of_tools_that_decides_about_calls_sees_their_requests():
+    asking, renaming = people(), people()
+    asking._tool_manager._tools["greet"] = Asking.from_function(greet)
+    renaming._tool_manager = Renaming()
+    renaming._tool_manager.add_tool(greet)
+    for server in (asking, renaming):
+        result, _ = await answered(PlainToolsDispatcher(server, {}), "greet", {"name": "Ada"})
+        assert result["structuredContent"] == {"result": "hello Eve"}
 
 
 async def test_a_subclass_that_decides_about_calls_sees_their_requests():
