@@ -237,10 +237,14 @@ class UpstreamRequests:
         with call.paused():
             try:
                 with failing_alone(), anyio.fail_after(SAMPLING_SECONDS):
-                    return await self.sampler(Sampling(self._server, asked))
+                    answer: Any = await self.sampler(Sampling(self._server, asked))
+                if isinstance(answer, t.CreateMessageResult):
+                    return answer
+                kind = type(answer).__name__
+                logger().error("a sampler returns a CreateMessageResult; this one did not", returned=kind)
             except Exception as error:  # noqa: BLE001  # the embedding program's own code
                 logger().warning("the sampler failed or refused", server=self._server, error=type(error).__name__)
-                raise RefusedError("the host refused") from None
+        raise RefusedError("the host refused")
 
 
 def _writable(sent: _Sent) -> _Sent:

@@ -6,12 +6,13 @@ import json
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import anyio
 import httpx2
 import mcp.types as t
 import pytest
+from mcp.server.mcpserver import Resolve, Sample
 
 from broker import Broker, Config, Grant, PolicyConfig, QuestionBox, ServerConfig
 from broker.authorization.forms import FormReply
@@ -365,6 +366,41 @@ async def test_a_model_of_the_host_answers_when_there_is_one(beside, told):
     async with beside(sampler=sampler) as broker:
         await ask(broker, WithoutForms(), "sampling")
     assert told()[0]["content"] == {"type": "text", "text": "hello"}
+
+
+@pytest.mark.filterwarnings("ignore:.*sampling.*deprecated")
+@pytest.mark.parametrize("answer", ["hello", None, {"role": "assistant"}], ids=str)
+async def test_a_model_that_answers_with_something_else_has_refused(beside, told, caplog, answer):
+    async def sampler(_sampling):
+        return answer
+
+    async with beside(sampler=sampler) as broker:
+        value = await ask(broker, WithoutForms(), "sampling")
+    kind = type(answer).__name__
+    assert f"a sampler returns a CreateMessageResult; this one did not' returned='{kind}'" in caplog.text
+    assert "the host refused" in value, told()
+
+
+def greeted() -> Sample:
+    message = t.SamplingMessage(role="user", content=t.TextContent(type="text", text="Say hello."))
+    return Sample([message], max_tokens=10)
+
+
+async def test_a_model_that_answers_a_function_with_something_else_has_refused(caplog):
+    async def sampler(_sampling):
+        return "hello"
+
+    async def greet(said: Annotated[t.CreateMessageResult, Resolve(greeted)]) -> str:
+        await anyio.lowlevel.checkpoint()
+        return said.model
+
+    script = ASK.replace("curious.ask(what=WHAT, times=TIMES)", "curious.greet()")
+    with anyio.fail_after(60):
+        async with Broker(Config(sandbox=IN_THREADS), servers={"curious": [greet]}, sampler=sampler) as broker:
+            session = broker.session(grants=[Grant("*")])
+            result = await session.execute_code(script, describe_references=True)
+    assert "the host refused" in result.value, result.error
+    assert "a sampler returns a CreateMessageResult; this one did not' returned='str'" in caplog.text
 
 
 async def hello(_sampling):
