@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from inspect import isawaitable
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator
+
+_Result = TypeVar("_Result")
 
 
 class EscapedError(Exception):
@@ -44,6 +47,17 @@ def failing_alone() -> Iterator[None]:
         if not is_failure(error):
             raise
         raise EscapedError(type(error).__name__) from error
+
+
+async def awaited(name: str, returned: Awaitable[_Result]) -> _Result:
+    """Return the result of such code, given what its function of that name has returned.
+
+    Raises:
+        TypeError: The function is a plain `def`.
+    """
+    if not isawaitable(returned):
+        raise TypeError(f"{name} is an `async def` function; this one returned a {type(returned).__name__}")
+    return await returned
 
 
 def is_failure(error: BaseException) -> bool:

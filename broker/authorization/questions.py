@@ -20,7 +20,7 @@ from broker.authorization.grants import Denial, Grant, Scope
 from broker.authorization.patterns import exact_pattern
 from broker.authorization.predicates import Predicate, pointer
 from broker.authorization.question_text import as_text
-from broker.callbacks import NoReplyError, failing_alone
+from broker.callbacks import NoReplyError, awaited, failing_alone
 from broker.logging import logger
 from broker.texts import refusal_texts
 from codegen.tool_spec import canonical_json
@@ -224,7 +224,7 @@ async def answers_from(answerer: Answerer, question: Question) -> Sequence[Answe
     with anyio.move_on_after(question.timeout_seconds) as scope:
         try:
             with failing_alone():
-                given: Any = await answerer.answer(question)
+                given: Any = await awaited("answer", answerer.answer(question))
             answers = answers_of(given)
         except NoReplyError as error:
             logger().warning("the answerer failed", reason=str(error))

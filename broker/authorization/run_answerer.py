@@ -15,7 +15,7 @@ import anyio
 
 from broker.authorization.forms import FormReply, UnshownError
 from broker.authorization.question_box import Later
-from broker.callbacks import NoReplyError, failing_alone
+from broker.callbacks import NoReplyError, awaited, failing_alone
 from broker.logging import logger
 from broker.texts import call_texts
 
@@ -112,7 +112,7 @@ class RunAnswerer:
         fill = getattr(self.present, "fill", None)
         try:
             with failing_alone(), anyio.move_on_after(form.timeout_seconds) as scope:
-                reply = await fill(form) if callable(fill) else None
+                reply = await awaited("fill", fill(form)) if callable(fill) else None
                 if isinstance(reply, FormReply) and anyio.current_time() < scope.deadline:
                     return reply
                 if not isinstance(reply, FormReply):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from broker.authorization.model_calls import SERVER, TOOL
-from broker.callbacks import NoReplyError, failing_alone
+from broker.callbacks import NoReplyError, awaited, failing_alone
 from broker.calls.json_schema import first_fault
 from broker.calls.result_values import bounded
 from broker.errors import UnfitResultError
@@ -81,7 +81,8 @@ class CalledModel:
         schema, instructions = arguments["schema"], arguments["instructions"][:MAX_CHARACTERS]
         try:
             with failing_alone():
-                answer = await self.extractor(Extraction(arguments["value"], schema, instructions))
+                extraction = Extraction(arguments["value"], schema, instructions)
+                answer = await awaited("extractor", self.extractor(extraction))
             found = bounded(answer)
         except UnfitResultError as error:
             return _failed("ToolResultError", call_texts.extract_got(f"it {error}"))

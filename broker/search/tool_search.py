@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import anyio
 
-from broker.callbacks import failing_alone
+from broker.callbacks import awaited, failing_alone
 from broker.errors import SearchError
 from broker.logging import logger
 from broker.search.keyword_index import KeywordIndex
@@ -164,7 +164,7 @@ class ToolSearch:
         by_name = {spec.qualified_name: spec for spec in found[:RANKED]}
         try:
             with failing_alone(), anyio.fail_after(RANKER_SECONDS):
-                names = await self._ranker(query, found[:RANKED])
+                names = await awaited("ranker", self._ranker(query, found[:RANKED]))
             chosen = [by_name[name] for name in dict.fromkeys(names) if name in by_name]
         except Exception as error:  # noqa: BLE001 - the embedding program's code; a search without it is an answer
             logger().warning("ranker failed", error=type(error).__name__, said=one_line(str(error), 200))

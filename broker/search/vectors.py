@@ -10,7 +10,7 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
-from broker.callbacks import failing_alone
+from broker.callbacks import awaited, failing_alone
 from broker.errors import SearchError
 from broker.logging import logger
 from broker.search.documents import DESCRIPTION_CHARACTERS, parameter_names
@@ -149,7 +149,7 @@ class VectorIndex:
     async def _embedded(self, texts: list[str]) -> Any:
         try:
             with failing_alone():
-                embedded = await self._embedder.embed(texts)
+                embedded = await awaited("embed", self._embedder.embed(texts))
             rows = self._unit(embedded)
         except Exception as error:  # noqa: BLE001 - the embedding program's code
             logger().warning("embedder failed", error=type(error).__name__, said=one_line(str(error), 200))

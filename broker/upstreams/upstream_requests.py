@@ -20,8 +20,9 @@ from pydantic_core import to_json
 
 from broker.authorization.form_reading import FormError, form_of
 from broker.authorization.forms import UnshownError
-from broker.callbacks import failing_alone
+from broker.callbacks import awaited, failing_alone
 from broker.logging import logger
+from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -237,13 +238,18 @@ class UpstreamRequests:
         with call.paused():
             try:
                 with failing_alone(), anyio.fail_after(SAMPLING_SECONDS):
-                    answer: Any = await self.sampler(Sampling(self._server, asked))
+                    answer: Any = await awaited("sampler", self.sampler(Sampling(self._server, asked)))
                 if isinstance(answer, t.CreateMessageResult):
                     return answer
                 kind = type(answer).__name__
                 logger().error("a sampler returns a CreateMessageResult; this one did not", returned=kind)
             except Exception as error:  # noqa: BLE001  # the embedding program's own code
-                logger().warning("the sampler failed or refused", server=self._server, error=type(error).__name__)
+                logger().warning(
+                    "the sampler failed or refused",
+                    server=self._server,
+                    error=type(error).__name__,
+                    said=one_line(str(error), 200),
+                )
         raise RefusedError("the host refused")
 
 

@@ -15,7 +15,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Elicit, Resolve
 from pydantic import BaseModel
 
-from broker import Broker, Grant, Verdict
+from broker import Broker, FormReply, Grant, Verdict
 from broker.callbacks import is_failure
 from broker.errors import SearchError
 from broker.texts import search_texts
@@ -154,6 +154,55 @@ async def test_whoever_fills_in_a_form_with_something_else_finds_that_in_the_log
             kind, said = await raised_by(broker.session(answerer=Answerer()), "files.asked()")
     assert (kind, "cancel" in said) == ("ToolError", True), said
     assert "an answerer fills a form with a FormReply; this one did not' returned='dict'" in caplog.text
+
+
+async def test_a_plain_function_in_the_place_of_an_async_one_is_named_in_the_log(caplog):
+    def extractor(_extraction):
+        return [1]
+
+    def ranker(_query, _candidates):
+        return ["files.plain"]
+
+    class Silent:
+        def answer(self, _question):
+            return [Grant("*")]
+
+    class Unfilled:
+        async def answer(self, _question):
+            return [Grant("*")]
+
+        def fill(self, _form):
+            return FormReply("accept", {"reason": "none"})
+
+    with anyio.fail_after(60):
+        async with Broker(servers=servers(anyio.sleep_forever), ranker=ranker) as broker:
+            extracted = await raised_by(broker.session(extractor=extractor), "extract('x', int)")
+            answered = await raised_by(broker.session(answerer=Silent()), "files.plain()")
+            filled = await raised_by(broker.session(answerer=Unfilled()), "files.asked()")
+            page = await broker.session().search("plain")
+    assert (extracted[0], answered, filled[0]) == (NO_ANSWER[0], REFUSED, "ToolError")
+    assert page.notes[0] == search_texts.NOT_RANKED
+    told = re.findall(r"(\w+ is an `async def` function; this one returned a \w+)", caplog.text)
+    assert list(dict.fromkeys(told)) == [
+        "extractor is an `async def` function; this one returned a list",
+        "answer is an `async def` function; this one returned a list",
+        "fill is an `async def` function; this one returned a FormReply",
+        "ranker is an `async def` function; this one returned a list",
+    ]
+
+
+async def test_a_plain_function_of_an_embedder_is_named_in_the_log(caplog):
+    class Embedder:
+        model = "none"
+
+        def embed(self, texts):
+            return [[1.0] for _ in texts]
+
+    with anyio.fail_after(60):
+        async with Broker(servers=servers(anyio.sleep_forever), embedder=Embedder(), opens_sandbox=False) as broker:
+            with pytest.raises(SearchError, match=re.escape(search_texts.EMBEDDER_FAILED)):
+                await broker.session().search("plain")
+    assert "embed is an `async def` function; this one returned a list" in caplog.text
 
 
 async def test_a_ranker_of_the_program_fails_alone(go_wrong):

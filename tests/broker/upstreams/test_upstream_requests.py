@@ -381,6 +381,16 @@ async def test_a_model_that_answers_with_something_else_has_refused(beside, told
     assert "the host refused" in value, told()
 
 
+@pytest.mark.filterwarnings("ignore:.*sampling.*deprecated")
+async def test_a_model_that_is_no_async_function_is_named_in_the_log(beside, caplog):
+    def sampler(_sampling):
+        return t.CreateMessageResult(role="assistant", content=t.TextContent(type="text", text="hello"), model="m")
+
+    async with beside(sampler=sampler) as broker:
+        assert "the host refused" in await ask(broker, WithoutForms(), "sampling")
+    assert "sampler is an `async def` function; this one returned a CreateMessageResult" in caplog.text
+
+
 def greeted() -> Sample:
     message = t.SamplingMessage(role="user", content=t.TextContent(type="text", text="Say hello."))
     return Sample([message], max_tokens=10)
