@@ -19,9 +19,9 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Audio, Image
 from mcp.server.mcpserver.exceptions import InvalidSignature
-from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, StrictJsonSchema
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, StrictJsonSchema, _convert_to_content
 from mcp.types import CallToolResult, ContentBlock, InputRequiredResult
-from pydantic import PrivateAttr, create_model
+from pydantic import BaseModel, PrivateAttr, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
@@ -30,8 +30,6 @@ from sandbox.threads import waker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from pydantic import BaseModel
 
 
 MAX_THREADS = 40
@@ -130,14 +128,25 @@ class _OfFunction(FuncMetadata):
 
     def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
         if isinstance(result, Iterator):
-            result = list(result)  # the SDK reads it twice, for the text and for the value
-        converted = super().convert_result(result)
-        if isinstance(converted, CallToolResult) and converted is not result and self.output_model is None:
-            if result is None:
-                return CallToolResult(content=[], _meta={NULL_KEY: True})
-            if not _has_content(result):
-                converted.structured_content = to_jsonable_python(result, fallback=str)
-        return converted
+            result = list(result)
+        if isinstance(result, CallToolResult | InputRequiredResult) or _has_content(result):
+            return super().convert_result(result)
+        value = self._value(result)
+        if value is None:
+            return CallToolResult(content=[], _meta={NULL_KEY: True})
+        shown = value["result"] if self.wrap_output else value
+        return CallToolResult(content=_convert_to_content(shown), structured_content=value)
+
+    def _value(self, result: Any) -> Any:
+        """Return a result as JSON data, as the SDK does. It is read this once: iterators in it have nothing more."""
+        if self.output_model is None:
+            return to_jsonable_python(result, fallback=str)
+        adapter = self._output_adapter(self.output_model)
+        returned = {"result": result} if self.wrap_output else result
+        validated = adapter.validate_python(returned, by_alias=True, by_name=True)
+        if isinstance(validated, BaseModel):
+            return validated.model_dump(mode="json", by_alias=True)  # of a subclass, also its own fields
+        return adapter.dump_python(validated, mode="json", by_alias=True)
 
 
 def _add(server: MCPServer, function: Callable[..., Any], threads: _Threads) -> None:
