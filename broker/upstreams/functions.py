@@ -170,12 +170,16 @@ def _called_by_aliases(function: Callable[..., Any], model: type[BaseModel]) -> 
 def _metadata(function: Callable[..., Any], told: FuncMetadata) -> _OfFunction:
     """Return what the SDK tells of a function, with the schema of what it sends and whether it wraps that.
 
-    The SDK tells no type of classes without annotations, as of dates and enums; and the schema of what is accepted,
+    The SDK tells no type of classes without annotations, as of dates and enums; where there are some, it takes them for
+    fields, also of classes as `HttpUrl` that have a schema of their own; and it tells the schema of what is accepted,
     which lacks computed fields.
     """
+    returned = signature(function, eval_str=True).return_annotation
+    if _has_own_schema(returned):
+        told = FuncMetadata(arg_model=told.arg_model)
     model, wraps = told.output_model, told.wrap_output
     try:
-        if model is None and _may_have_schema(returned := signature(function, eval_str=True).return_annotation):
+        if model is None and _may_have_schema(returned):
             model, wraps = create_model(f"{function.__name__}Output", result=returned), True
         if model is not None:
             adapter = told._output_adapter(model)  # noqa: SLF001  # reads each TypedDict that the SDK can read
@@ -187,14 +191,24 @@ def _metadata(function: Callable[..., Any], told: FuncMetadata) -> _OfFunction:
     return _OfFunction(**dict(told))
 
 
+def _has_own_schema(annotation: Any) -> bool:
+    """Tell whether a result's type is a class that tells pydantic itself what it is, and no model."""
+    bare = _bare(annotation)
+    return isinstance(bare, type) and hasattr(bare, "__get_pydantic_core_schema__") and not issubclass(bare, BaseModel)
+
+
 def _may_have_schema(annotation: Any) -> bool:
     """Tell whether a result's type says more than `dict` or `Any`, and is not content for a model to see."""
-    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    bare = _bare(annotation)
     return (
         isinstance(bare, type)
         and bare.__module__ not in {"builtins", "collections", "collections.abc", "typing"}
         and not issubclass(bare, ContentBlock | Image | Audio | CallToolResult | InputRequiredResult)
     )
+
+
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _has_content(result: Any) -> bool:

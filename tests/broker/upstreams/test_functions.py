@@ -21,7 +21,19 @@ import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp.types import CallToolResult, TextContent
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import (
+    AnyUrl,
+    BaseModel,
+    ByteSize,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    PostgresDsn,
+    SecretStr,
+    computed_field,
+)
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from broker import Broker, Form, FormReply, Grant, Question, tool_definitions
@@ -162,6 +174,36 @@ class Visit:
     tags: list[str]
 
 
+class Even:
+    number: int
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        del source, handler
+        written = core_schema.plain_serializer_function_ser_schema(lambda even: even.number)
+        return core_schema.no_info_after_validator_function(
+            lambda even: even, core_schema.is_instance_schema(cls), serialization=written
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: object) -> dict[str, Any]:
+        del schema, handler
+        return {"type": "integer"}
+
+
+class Odd(Even):
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: object) -> dict[str, Any]:
+        del handler
+        raise PydanticInvalidForJsonSchema(f"no words for {schema['type']}")
+
+
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 TYPED: dict[str, tuple[Any, Any, str, Any]] = {
     "mapping": (Mapping[str, int], {"a": 1}, "dict[str, int]", {"a": 1}),
@@ -187,6 +229,15 @@ TYPED: dict[str, tuple[Any, Any, str, Any]] = {
     "time": (datetime, NOON, "str", "2026-01-02T12:00:00Z"),
     "time with a note": (Annotated[datetime, Field(description="when")], NOON, "str", "2026-01-02T12:00:00Z"),
     "decimal": (Decimal, Decimal("1.50"), "str", "1.50"),
+    "link": (HttpUrl, HttpUrl("https://a.example/b"), "str", "https://a.example/b"),
+    "any link": (AnyUrl, AnyUrl("shop://a/b"), "str", "shop://a/b"),
+    "link or none": (HttpUrl | None, None, "str | None", None),
+    "link with a note": (Annotated[AnyUrl, Field(description="where")], AnyUrl("shop://a"), "str", "shop://a"),
+    "database": (PostgresDsn, PostgresDsn("postgres://u@db/a"), "str", "postgres://u@db/a"),
+    "secret": (SecretStr, SecretStr("hush"), "str", "**********"),
+    "size": (ByteSize, ByteSize(1_024), "int", 1_024),
+    "class with a schema of its own": (Even, Even(4), "int", 4),
+    "class with a schema that JSON has no words for": (Odd, Odd(3), "Any", "3"),
     "bytes": (bytes, b"a", "str", "a"),
     "content": (TextContent, TextContent(type="text", text="a"), "Any", "a"),
     "images": (list[Image], [], "Any", []),
