@@ -18,7 +18,6 @@ import anyio
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Audio, Image
-from mcp.server.mcpserver.exceptions import InvalidSignature
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata, StrictJsonSchema, _convert_to_content
 from mcp.types import CallToolResult, ContentBlock, InputRequiredResult
 from pydantic import BaseModel, PrivateAttr, create_model
@@ -56,8 +55,8 @@ def functions_server(name: str, functions: Iterable[Callable[..., Any]]) -> MCPS
     for function in functions:
         try:
             _add(server, function, threads)
-        except (PydanticUserError, InvalidSignature, ValueError) as error:  # ValueError: of names that pydantic takes
-            reason = str(error).partition("\n")[0].partition(". Set `")[0]
+        except Exception as error:  # noqa: BLE001  # the SDK and pydantic raise many kinds, also of their own mistakes
+            reason = str(error).partition("\n")[0].partition(". Set `")[0] or type(error).__name__
             reason = f"{reason}: {error.__cause__}" if isinstance(error.__cause__, NameError) else reason
             raise TypeError(f"servers[{name!r}]: {function.__name__} cannot be a tool: {reason}") from None
     return server

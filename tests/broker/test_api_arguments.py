@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -125,8 +126,27 @@ async def test_a_function_is_named_whose_parameter_has_a_name_that_cannot_be_use
     def configure(model_config: str = "small") -> str:
         return model_config
 
-    with anyio.fail_after(30), pytest.raises(TypeError, match=r"servers\['sums'\]: configure cannot be a tool: "):
-        await Broker(servers={"sums": [configure]}, opens_sandbox=False).__aenter__()
+    def count(model_config: int = 2) -> int:
+        return model_config
+
+    for function in (configure, count):
+        said = rf"servers\['sums'\]: {function.__name__} cannot be a tool: "
+        with anyio.fail_after(30), pytest.raises(TypeError, match=said):
+            await Broker(servers={"sums": [function]}, opens_sandbox=False).__aenter__()
+
+
+async def test_a_function_is_named_whose_result_is_of_a_local_class_that_names_itself():
+    @dataclass
+    class Node:
+        following: Node | None
+
+    def look():
+        return Node(None)
+
+    look.__annotations__["return"] = Node
+    said = r"servers\['sums'\]: look cannot be a tool: name 'Node' is not defined"
+    with anyio.fail_after(30), pytest.raises(TypeError, match=said):
+        await Broker(servers={"sums": [look]}, opens_sandbox=False).__aenter__()
 
 
 @pytest.mark.parametrize("config", [None, 5, ["mcp.json"]])
