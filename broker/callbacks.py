@@ -1,8 +1,8 @@
 """What escapes from code of the embedding program: its functions, servers, models, ranker, and whoever answers.
 
 Above: everything that awaits such code. Below: nothing. It runs in the task of a script's run. There,
-`sys.exit()` would end the program, and a cancelled task that was awaited look like a cancellation of the run; either is
-a failure like any other.
+`sys.exit()` or a panic of an extension would end the program, and a cancelled task that was awaited look like a
+cancellation of the run; each is a failure like any other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def failing_alone() -> Iterator[None]:
     """Await such code in this block: what is no `Exception`, and not meant for this task, is raised as one.
 
     Raises:
-        EscapedError: The code exits, or has awaited a task that was cancelled.
+        EscapedError: The code exits or panics, or has awaited a task that was cancelled.
     """
     try:
         yield
@@ -66,7 +66,7 @@ def is_failure(error: BaseException) -> bool:
         return isinstance(error, asyncio.CancelledError) and not _is_cancelled()
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_failure, error.exceptions))
-    return isinstance(error, Exception | SystemExit | asyncio.CancelledError)
+    return not isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 def _is_cancelled() -> bool:

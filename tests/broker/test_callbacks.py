@@ -1,4 +1,4 @@
-"""Code of the embedding program that calls `sys.exit()`, or awaits what somebody cancelled: a failed call, no more."""
+"""Code of the embedding program that exits, panics, or awaits what somebody cancelled: a failed call, no more."""
 
 from __future__ import annotations
 
@@ -51,7 +51,15 @@ async def leave_the_program_beside_others():
         sys.exit(2)
 
 
-@pytest.fixture(params=[leave_the_program, leave_the_program_beside_others, await_a_cancelled_task])
+class Panic(BaseException):
+    """As PyO3's PanicException, which is no `Exception` either."""
+
+
+async def panic():
+    raise Panic("index out of bounds")
+
+
+@pytest.fixture(params=[leave_the_program, leave_the_program_beside_others, panic, await_a_cancelled_task])
 def go_wrong(request, anyio_backend_name):
     if anyio_backend_name == "trio" and request.param is await_a_cancelled_task:
         return leave_the_program  # nothing of trio's raises its cancellation elsewhere
@@ -65,6 +73,9 @@ def servers(go_wrong):
 
     def in_a_thread() -> str:
         return sys.exit("usage: ...")
+
+    def panics_in_a_thread() -> str:
+        raise Panic("index out of bounds")
 
     async def fine() -> str:
         return "fine"
@@ -80,7 +91,9 @@ def servers(go_wrong):
         await go_wrong()
         return "not reached"
 
-    return {"files": [plain, in_a_thread, fine, asked], "server": server}
+    server.add_tool(plain)
+    server.add_tool(panics_in_a_thread)
+    return {"files": [plain, in_a_thread, panics_in_a_thread, fine, asked], "server": server}
 
 
 @pytest.fixture
@@ -105,7 +118,17 @@ found
     return tuple(result.value)
 
 
-@pytest.mark.parametrize("call", ["files.plain()", "files.in_a_thread()", "server.with_context()"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "files.plain()",
+        "files.in_a_thread()",
+        "files.panics_in_a_thread()",
+        "server.plain()",
+        "server.panics_in_a_thread()",
+        "server.with_context()",
+    ],
+)
 async def test_a_tool_of_the_program_fails_alone(opened, call):
     session = opened.session(grants=[Grant("*")])
     kind, said = await raised_by(session, call)
@@ -272,5 +295,5 @@ def test_ctrl_c_and_an_exit_of_a_generator_are_no_failures():
         return is_failure(error)
 
     together = BaseExceptionGroup("", [OSError(), KeyboardInterrupt()])
-    errors = (KeyboardInterrupt(), GeneratorExit(), together, OSError())
-    assert [anyio.run(told, error) for error in errors] == [False, False, False, True]
+    errors = (KeyboardInterrupt(), GeneratorExit(), together, OSError(), Panic())
+    assert [anyio.run(told, error) for error in errors] == [False, False, False, True, True]
