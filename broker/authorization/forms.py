@@ -138,9 +138,12 @@ class FormReply:
 
     def __post_init__(self) -> None:
         """Refuse a reply that could not be sent to a server."""
-        if self.action not in get_args(Action) or not isinstance(self.content, Mapping):
-            actions = ", ".join(get_args(Action))
-            raise TypeError(f"a reply to a form is one of {actions}, with a dict of fields, not {self.action!r}")
+        if self.action not in get_args(Action):
+            raise TypeError(f"a reply to a form is one of {', '.join(get_args(Action))}, not {self.action!r}")
+        content: object = self.content
+        if not isinstance(content, Mapping):
+            kind = type(content).__name__
+            raise TypeError(f"the content of a reply is a dict of fields, as {{'name': 'Anna'}}, not a {kind}")
 
 
 class UnshownError(Exception):

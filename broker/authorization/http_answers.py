@@ -98,9 +98,6 @@ class _Answers:
         if asked is None:
             return _problem(404, "there is no such form: it was answered, or its time is over")
         reply = FormBody.model_validate_json(body)
-        fault = asked.form.fault(reply.content) if reply.action == "accept" else None
-        if fault is not None:
-            return _problem(400, f"content: {fault}")
         return _taken(is_first=asked.reply(FormReply(reply.action, reply.content)))
 
 

@@ -106,8 +106,12 @@ class Predicate:
 
         Raises:
             PatternError: Two of the tests exclude each other.
+            TypeError: One is no `ArgumentTest`.
         """
         self.tests = dict(tests)
+        for place, test in self.tests.items():
+            if not isinstance(test, ArgumentTest):
+                raise TypeError(f"tests as JSON are read by Predicate.parse({{{place!r}: {test!r}}})")
         self._source = canonical_json({key: _dump(test) for key, test in self.tests.items()})
         self.holds: Check = all_of([_at(path, test) for path, test in self.tests.items()])
         """Tells whether the arguments of a call pass every test."""

@@ -66,9 +66,13 @@ class OpenForm(Answerable[FormReply]):
 
         Raises:
             TypeError: It is no `FormReply`; the form stays open.
+            ValueError: Its content does not fit the form, which stays open; the text says why.
             RuntimeError: This is another thread than that of the event loop, which would not notice.
         """
         check_kind(answer, FormReply, "a form is answered by a FormReply, as FormReply('accept', {'name': 'Anna'})")
+        fault = self.form.fault(answer.content) if answer.action == "accept" else None
+        if fault is not None:
+            raise ValueError(f"content: {fault}")
         return super().reply(answer)
 
 

@@ -60,7 +60,7 @@ class Filters:
     """Which tools may be found. An annotation filter admits only tools whose server said just that.
 
     Attributes:
-        servers: Names of servers; None for all, empty for none.
+        servers: Names of servers, one text being one; None for all, empty for none.
         category: Name of a category; None for all.
         read_only: What `readOnlyHint` has to be; None for whatever it is. The others alike.
         destructive: As `read_only`.
@@ -74,6 +74,11 @@ class Filters:
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Take the name of one server as that."""
+        if isinstance(self.servers, str):
+            object.__setattr__(self, "servers", (self.servers,))
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -128,6 +133,7 @@ class SearchRequest:
 
     Raises:
         ValueError: `mode` or `detail` is none of those that there are.
+        TypeError: `query` or `cursor` is no text, or `filters` are not `Filters`.
     """
 
     query: str
@@ -139,6 +145,15 @@ class SearchRequest:
 
     def __post_init__(self) -> None:
         """Take a mode and a detail by their names too, and a limit that is a whole number in whatever form."""
+        cursor = "" if self.cursor is None else self.cursor
+        for name, given, kind in (
+            ("query", self.query, str),
+            ("filters", self.filters, Filters),
+            ("cursor", cursor, str),
+        ):
+            if not isinstance(given, kind):
+                wanted = "Filters" if kind is Filters else "text"
+                raise TypeError(f"in a search, {name} is {wanted}, not a {type(given).__name__}")
         object.__setattr__(self, "limit", _whole(self.limit))
         object.__setattr__(self, "mode", _one_of("mode", Mode, self.mode))
         object.__setattr__(self, "detail", _one_of("detail", Detail, self.detail))

@@ -57,8 +57,8 @@ def _names(text: str) -> list[str]:
 
 
 def _decoded(text: str) -> Any:
-    """Return what a model wrote as JSON; what is no JSON is no object, and refused as such."""
+    """Return what a model wrote as JSON, also with ends of lines inside its texts; what is no JSON is no object."""
     try:
-        return json.loads(text)
+        return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return text

@@ -222,7 +222,9 @@ class UpstreamRequests:
         if reply.action != "accept" or form.url:
             return t.ElicitResult(action=reply.action)
         if form.fault(reply.content) is not None:
-            raise RefusedError("the answer does not fit the form")  # what is wrong would quote the person
+            # What is wrong would quote the person.
+            logger().warning("an answer does not fit its form, and was not sent", server=self._server, tool=tool)
+            raise RefusedError("the answer does not fit the form")
         return t.ElicitResult(action="accept", content=dict(reply.content))
 
     async def _sample(self, call: OpenCall, params: Mapping[str, Any]) -> t.CreateMessageResult:

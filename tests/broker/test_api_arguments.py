@@ -17,12 +17,14 @@ from broker import (
     BrokerServer,
     ConfigError,
     Denial,
+    FormReply,
     Grant,
     PatternError,
     QuestionBox,
     compare_recordings,
 )
-from broker.search import Detail, Mode, SearchRequest
+from broker.authorization.predicates import Predicate
+from broker.search import Detail, Filters, Mode, SearchRequest
 from sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
@@ -433,6 +435,24 @@ def test_a_search_is_of_a_kind_that_there_is(field, names):
         SearchRequest(query="add", **given)
 
 
+@pytest.mark.parametrize(
+    ("field", "given", "said"),
+    [
+        ("query", None, "in a search, query is text, not a NoneType"),
+        ("cursor", 5, "in a search, cursor is text, not a int"),
+        ("filters", {"servers": ["git"]}, "in a search, filters is Filters, not a dict"),
+    ],
+)
+def test_a_search_has_fields_of_their_kinds(field, given, said):
+    fields: dict[str, Any] = {"query": "add", field: given}
+    with pytest.raises(TypeError, match=said):
+        SearchRequest(**fields)
+
+
+def test_one_server_of_a_search_may_be_a_text():
+    assert SearchRequest(query="", filters=Filters(servers="git")).filters == Filters(servers=("git",))
+
+
 def test_a_search_takes_names_for_what_they_stand_for():
     request = SearchRequest(query="add", mode="regex", detail="full")  # type: ignore[arg-type]  # names of them
     assert (request.mode, request.detail) == (Mode.REGEX, Detail.FULL)
@@ -539,6 +559,24 @@ def test_a_number_of_runs_is_a_number(limit):
 def test_tests_on_arguments_are_a_predicate(kind):
     with pytest.raises(TypeError, match=r"as Predicate.parse\(\{'/a': \{'equals': 1\}\}\)"):
         kind("sums.add", arguments={"/a": {"equals": 1}})
+
+
+def test_tests_as_json_are_parsed():
+    tests: Any = {"/n": {"max": 1}}
+    with pytest.raises(TypeError, match=r"tests as JSON are read by Predicate\.parse\(\{'/n': \{'max': 1\}\}\)"):
+        Predicate(tests)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("yes",), "a reply to a form is one of accept, decline, cancel, not 'yes'"),
+        (("accept", "Anna"), "the content of a reply is a dict of fields, as {'name': 'Anna'}, not a str"),
+    ],
+)
+def test_a_reply_to_a_form_says_what_is_wrong_with_it(given, said):
+    with pytest.raises(TypeError, match=re.escape(said)):
+        FormReply(*given)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,8 @@ async def test_what_is_no_reply_to_a_form_is_refused_and_the_form_stays_open():
     for given in wrong:
         with pytest.raises(TypeError, match=r"answered by a FormReply, as FormReply\('accept', \{'name': 'Anna'\}\), "):
             asked.reply(given)
+    with pytest.raises(ValueError, match="content: there is no field 'name'"):
+        asked.reply(FormReply("accept", {"name": "Anna"}))
     assert asked.reply(FormReply("decline"))
 
 

@@ -444,6 +444,12 @@ async def test_a_model_that_gives_no_arguments_has_given_none(arguments):
     assert (reply.is_error, "'code' is a required property" in reply.text) == (True, True)
 
 
+async def test_a_model_may_break_lines_inside_the_texts_of_its_arguments():
+    async with Broker(servers={"people": [greet]}) as broker:
+        reply = await broker.session().dispatch("execute_code", '{"code": "a = 1\na + 1"}')
+    assert reply.text == "2"
+
+
 async def test_a_list_may_have_more_items_than_a_result_may_have_blocks():
     def rows() -> list[dict[str, int]]:
         return [{"n": n} for n in range(1_001)]
