@@ -386,7 +386,8 @@ class Session:
             unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
                 a person whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or
                 read-only. Left out, the config decides.
-            ask_unknown: Who is asked. Without one, such a call fails, or waits if the session parks.
+            ask_unknown: Who is asked. Only True sends the call again; any other answer, and an error, fails it in the
+                script. Without one, such a call fails, or waits if the session parks.
             stop: As in `execute_code`.
             extractor: As in `execute_code`.
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.authorization.model_calls import TOOL
+from broker.callbacks import failing_alone
 from broker.errors import RecordingError
+from broker.logging import logger
 from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
 from sandbox import Failed
 
@@ -47,7 +49,10 @@ class UnknownAnswerer(Protocol):
     """Whoever can say whether a call is sent again."""
 
     async def __call__(self, call: UnknownCall) -> bool:
-        """Return True to send it again; otherwise the script is told that its outcome is not known."""
+        """Return True to send it again, False to tell the script that its outcome is not known.
+
+        Anything else counts as False, and so does an error of this function; both are logged.
+        """
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,7 @@ class UnknownCalls:
             return False
         name = story.function if is_imported else f"{story.sent.server}.{story.sent.tool}"
         arguments = story.arguments
-        return await self.ask(UnknownCall(name, arguments, story.sent.at, is_idempotent))
+        return await _says_yes(self.ask, UnknownCall(name, arguments, story.sent.at, is_idempotent))
 
 
 def check_resumable(recording: Recording, image: str) -> None:
@@ -132,6 +137,23 @@ def give_back(recording: Recording, desk: RunDesk, journal: RunJournal) -> None:
             and (story.said.allow is not True or not recording.is_imported)
         ):
             desk.remember(story.said)
+
+
+async def _says_yes(ask: UnknownAnswerer, call: UnknownCall) -> bool:
+    """Ask whether a call is sent again; anything but a clear yes is a no, as the text "no" of a form."""
+    try:
+        with failing_alone():
+            said: object = await ask(call)
+    except Exception:  # noqa: BLE001  # whatever is wrong with who is asked, they have not said yes
+        logger().exception("ask_unknown failed, so the call is not sent again", call=call.name)
+        return False
+    if not isinstance(said, bool):
+        logger().error(
+            "ask_unknown returns True or False; this one did not, so the call is not sent again",
+            call=call.name,
+            returned=type(said).__name__,
+        )
+    return said is True
 
 
 def _is_idempotent(tool: RecordedTool) -> bool:

@@ -84,6 +84,52 @@ async def test_a_call_of_unknown_outcome_is_not_sent_again_without_leave(world):
         assert ((await resume(result.run_id, unknown="repeat")).stdout == "", calls) == (bool(repeated), repeated)
 
 
+async def say_no(_call):
+    return "no"
+
+
+async def say_one(_call):
+    return 1
+
+
+async def say_nothing(_call): ...
+
+
+def say_yes_at_once(_call):
+    return True
+
+
+async def fail(_call):
+    raise RuntimeError("the form was closed")
+
+
+async def leave_the_program(_call):
+    sys.exit(2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (say_no, {"event": "ask_unknown returns True or False", "returned": "str"}),
+        (say_one, {"event": "ask_unknown returns True or False", "returned": "int"}),
+        (say_nothing, {"event": "ask_unknown returns True or False", "returned": "NoneType"}),
+        (say_yes_at_once, {"event": "ask_unknown failed"}),
+        (fail, {"event": "ask_unknown failed"}),
+        (leave_the_program, {"event": "ask_unknown failed"}),
+    ],
+)
+async def test_a_call_of_unknown_outcome_is_sent_again_only_after_a_clear_yes(world, ask, said):
+    run, resume, cut, calls = world("run", "resume", "cut", "calls")
+    result = await run("from tools import desk\nawait desk.add(a=1)")
+    cut(3)
+    calls.clear()
+    with structlog.testing.capture_logs() as logs:
+        resumed = await resume(result.run_id, unknown="ask", ask_unknown=ask)
+    assert (resumed.error.type, calls) == ("ToolOutcomeUnknown", [])
+    [line] = [line for line in logs if line["event"].startswith(said["event"])]
+    assert line == line | said | {"event": line["event"], "log_level": "error", "call": "desk.add"}
+
+
 async def test_what_was_printed_before_is_not_printed_again(run, resume, cut):
     result = await run(SCRIPT)
     cut(8)
