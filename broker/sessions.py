@@ -454,7 +454,8 @@ class Session:
         """Resume the principal's parked runs, as after a restart; return their ids. Their questions come into the box.
 
         They wait in the background: each continues when its question is answered, and `wait_for` waits for it. A
-        server of theirs may be down: calls of it then fail in the script.
+        server of theirs may be down: calls of it then fail in the script. Runs that waited when their process died are
+        among them; one that was cancelled or stopped while it waited is not, and `resume` continues that.
 
         Raises:
             ValueError: The session has no `QuestionBox`.

@@ -76,9 +76,14 @@ class UnfinishedRuns:
                 self.recordings.append_revoked(entry, numbers_of(load(self.recordings, entry), held))
 
     def waiting(self, principal: str) -> list[str]:
-        """Return the runs of a principal that are parked, or waited for somebody when their process died."""
+        """Return the runs of a principal that are parked, or waited for somebody when their process died.
+
+        One that was ended on purpose while it waited is not among them: an answer would send what nobody wants now.
+        """
         found = []
         for entry in self.recordings.entries(states=OPEN, principal=principal):
+            if entry.state != "parked" and not entry.has_crashed:
+                continue
             with suppress(RecordingError):  # `codemode runs` says so
                 recording = load(self.recordings, entry)
                 found += [entry.run_id] if recording.has_content and recording.waits else []

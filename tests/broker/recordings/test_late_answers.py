@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ print(await asyncio.gather(*(counting.log(n=n) for n in range(3))))
 print(await counting.log(n=9))
 await counting.seen(n=9)
 """
+
+ADD = "from tools import desk\nawait desk.add(a=1)"
 
 
 @pytest.fixture
@@ -222,6 +225,36 @@ async def test_runs_that_were_resumed_are_not_resumed_again(opened):
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         assert (await session.wait_for(parked.run_id)).value == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("ends", ["cancelled", "stopped"])
+async def test_a_run_that_was_ended_on_purpose_while_it_waited_does_not_come_back_by_itself(opened, recordings, ends):
+    async with opened() as broker, anyio.create_task_group() as tasks:
+        stop = anyio.CancelScope()
+        end = tasks.cancel_scope.cancel if ends == "cancelled" else stop.cancel
+        session = broker.session(answerer=QuestionBox(on_open=lambda _: end()))
+        tasks.start_soon(partial(session.execute_code, ADD, describe_references=True, stop=stop))
+    entry = recordings.find("last")
+    assert (entry.state, entry.has_crashed) == ("interrupted", False)
+    async with opened() as broker:
+        assert broker.session(answerer=QuestionBox()).resume_parked() == []
+        assert (await broker.session(grants=["desk.add"]).resume(entry.run_id)).value == 3
+
+
+@pytest.mark.anyio
+async def test_a_run_that_waited_when_its_process_died_comes_back_with_its_question(opened, cut, calls):
+    async with opened() as broker, anyio.create_task_group() as tasks:
+        session = broker.session(answerer=QuestionBox(on_open=lambda _: tasks.cancel_scope.cancel()))
+        tasks.start_soon(partial(session.execute_code, ADD, describe_references=True))
+    entry = cut(3)
+    assert (entry.state, entry.has_crashed) == ("interrupted", True)
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        assert session.resume_parked() == [entry.run_id]
+        assert (await session.wait_for(entry.run_id)).outcome == "parked"
+        assert ([asked.run for asked in box.open], calls) == ([entry.run_id], [])
 
 
 @pytest.mark.anyio
