@@ -320,7 +320,7 @@ class Session:
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
             stop: Cancelling it stops the script; the result then says so, with what was printed and called. A new scope
-                for each run.
+                for each run, which the run enters: do not enter it.
             park: Return as soon as there is a question, with outcome `parked`; `wait_for` has what follows. The
                 session's answerer must be a `QuestionBox`.
             extractor: The model that this run asks instead of the session's.
@@ -335,7 +335,8 @@ class Session:
             StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened, or fails where nothing is recorded, as when it is closed.
-            RuntimeError: The broker is not open, or is open on another event loop; or `stop` has stopped a run before.
+            RuntimeError: The broker is not open, or is open on another event loop; or `stop` was entered before, by you
+                or for another run, and the script was not started.
         """
         self._check_open()
         check_script(script)
@@ -401,7 +402,7 @@ class Session:
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed during the run; says what was executed.
             SandboxError: The sandbox cannot be opened.
-            RuntimeError: As of `get_tool_details`.
+            RuntimeError: As of `execute_code`; the run stays as it is.
         """
         self._check_open()
         check_texts(run=run)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from broker.calls.content_blocks import ContentBlocks
 from broker.calls.script_functions import ScriptFunctions
 from broker.calls.tool_calls import ToolCalls
@@ -34,6 +32,7 @@ from sandbox import Parked, Raised, Stopped, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import ExitStack
 
     from broker.authorization.desk import ConsentDesk
     from broker.authorization.questions import GivenAnswers
@@ -100,6 +99,7 @@ class Execution:
             StoreError: The run cannot be recorded, and was not started.
             RunInterruptedError: The store or the sandbox failed while it ran.
             SandboxError: The sandbox cannot be opened.
+            RuntimeError: As of `Watching.enter_stop`; the run was not started.
         """
         sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
@@ -116,19 +116,21 @@ class Execution:
         warned = warning(mistakes) if mistakes else ""
         if warned and watching.on_output is not None:
             watching.on_output("stderr", warned)
-        recorded = self.recorder.begin(
-            run_id,
-            script,
-            filename=filename,
-            manifest=manifest,
-            limits=limits or sandbox.limits,
-            image=sandbox.image_digest,
-            tools=self._recorded_tools(found),
-            desk=self.desk,
-        )
-        with recorded:
+        with (
+            watching.enter_stop() as stopping,
+            self.recorder.begin(
+                run_id,
+                script,
+                filename=filename,
+                manifest=manifest,
+                limits=limits or sandbox.limits,
+                image=sandbox.image_digest,
+                tools=self._recorded_tools(found),
+                desk=self.desk,
+            ) as recorded,
+        ):
             conditions = _Conditions(script=script, filename=filename, manifest=manifest, limits=limits, warned=warned)
-            return await self._carry_out(sandbox, recorded, conditions, watching, began)
+            return await self._carry_out(sandbox, recorded, conditions, watching, stopping=stopping, began=began)
 
     @traced_run
     async def resume(
@@ -152,6 +154,7 @@ class Execution:
             StoreError: The run cannot be recorded, and stays as it is.
             RunInterruptedError: The store or the sandbox failed while it ran.
             SandboxError: The sandbox cannot be opened.
+            RuntimeError: As of `Watching.enter_stop`; the run stays as it is.
         """
         sandbox = await self.preparation.sandbox.opened()
         began = time.monotonic()
@@ -161,7 +164,10 @@ class Execution:
             check_servers(run_id, found.begun.servers, self.preparation.disclosure.upstreams)
         entries = [self.preparation.catalog.by_python_name(tool.function) for tool in found.begun.tools]
         await self.preparation.disclosure.describe([entry for entry in entries if entry is not None])
-        with self.recorder.resume(found, image=sandbox.image_digest, desk=self.desk) as recorded:
+        with (
+            watching.enter_stop() as stopping,
+            self.recorder.resume(found, image=sandbox.image_digest, desk=self.desk) as recorded,
+        ):
             conditions = _Conditions(
                 script=recorded.before.script,
                 filename=recorded.before.begun.filename,
@@ -170,18 +176,28 @@ class Execution:
                 unknown=UnknownCalls(recorded.before, policy, ask, self.desk.parks),
                 given=given,
             )
-            return await self._carry_out(sandbox, recorded, conditions, watching, began)
+            return await self._carry_out(sandbox, recorded, conditions, watching, stopping=stopping, began=began)
 
     async def _carry_out(
-        self, sandbox: Sandbox, recorded: RecordedRun, conditions: _Conditions, watching: Watching, began: float
+        self,
+        sandbox: Sandbox,
+        recorded: RecordedRun,
+        conditions: _Conditions,
+        watching: Watching,
+        *,
+        stopping: ExitStack,
+        began: float,
     ) -> ExecutionResult:
-        """Run a script that may start, from its beginning or from where its past ends."""
+        """Run a script that may start, from its beginning or from where its past ends.
+
+        What stops it is in `stopping`, and left here: a run that was stopped has its recording closed like any other.
+        """
         stopwatch = Stopwatch(recorded.past.elapsed_seconds)
         desk = self.desk.for_run(recorded.run_id, conditions.script, journal=recorded.journal)
         printed = RunOutput(watching.on_output, self.redact)
         if isinstance(recorded, ResumedRun):
             printed.restore(recorded.before)
-        with closing(desk), watching.stop or anyio.CancelScope() as scope:
+        with closing(desk), stopping.pop_all():
             calls = self._calls(recorded, desk, stopwatch, watching)
             if conditions.given is not None:
                 desk.take(conditions.given.question, conditions.given.answers, conditions.given.by)
@@ -200,7 +216,7 @@ class Execution:
             )
         printed.end()
         records = calls.tools.records
-        if scope.cancelled_caught:
+        if watching.stop is not None and watching.stop.cancelled_caught:
             ended = printed.result(stopwatch.elapsed, len(records))
         elif not isinstance(ended.outcome, Parked):
             self.desk.unfinished.discard(recorded.run_id)

@@ -5,6 +5,7 @@ Above: sessions.py, which takes it from a caller, the surface and the server. `S
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,24 @@ class Watching:
     stop: anyio.CancelScope | None = None
     known_answers: Callable[[Call], Completion | None] | None = None
     extractor: Extractor | None = None
+
+    def enter_stop(self) -> ExitStack:
+        """Return what stops the run, entered: when the script begins, and before that is recorded.
+
+        Raises:
+            RuntimeError: It was entered before.
+        """
+        stack = ExitStack()
+        if self.stop is None:
+            return stack
+        try:
+            stack.enter_context(self.stop)
+        except RuntimeError:
+            raise RuntimeError(
+                "stop was entered before, by you or for another run: pass a new anyio.CancelScope() to each run, "
+                "and do not enter it"
+            ) from None
+        return stack
 
     def telling(self, note: Callable[[CallRecord], None], add: Callable[[str, str], None]) -> Watching:
         """Return the same, with somebody else told first of each call that has ended and of what is printed."""

@@ -21,6 +21,7 @@ from broker import (
     Grant,
     PatternError,
     QuestionBox,
+    Store,
     compare_recordings,
 )
 from broker.authorization.predicates import Predicate
@@ -301,9 +302,58 @@ async def test_a_scope_that_has_stopped_a_run_stops_no_other():
             ended = await session.execute_code(
                 "print(1)\nwhile True: pass", stop=stop, on_output=lambda *_: stop.cancel()
             )
-            with pytest.raises(RuntimeError):  # trio has words of its own for any second use
+            with pytest.raises(RuntimeError, match="stop has stopped a run before"):
                 await session.execute_code("1", stop=stop)
     assert ended.outcome == "stopped"
+
+
+ENTERED = "stop was entered before, by you or for another run: pass a new anyio.CancelScope() to each run"
+
+
+async def test_a_scope_that_is_entered_stops_no_run_and_none_is_begun_with_it(tmp_path):
+    with Store(tmp_path / "broker.sqlite3") as store, anyio.fail_after(60):
+        async with Broker(servers={"sums": [add]}, store=store) as broker:
+            with anyio.CancelScope() as stop, pytest.raises(RuntimeError, match=re.escape(ENTERED)):
+                await broker.session().execute_code("1", stop=stop)
+            assert broker.recordings().list() == []
+            session = broker.session(answerer=QuestionBox())
+            with anyio.CancelScope() as stop, pytest.raises(RuntimeError, match=re.escape(ENTERED)):
+                await session.execute_code("1", stop=stop, park=True)
+            assert broker.recordings().list() == []
+            assert (await session.execute_code("1", stop=anyio.CancelScope())).value == 1
+
+
+async def test_a_scope_that_is_entered_leaves_a_run_as_it_is_that_was_to_go_on(tmp_path):
+    with Store(tmp_path / "broker.sqlite3") as store, anyio.fail_after(60):
+        async with Broker(servers={"sums": [add]}, store=store) as broker:
+            script = "from tools import sums\nawait sums.add(a=1, b=2)"
+            parked = await broker.session(parks=True).execute_code(script, describe_references=True)
+            before = broker.recordings().find(parked.run_id), list(broker.recordings().lines(parked.run_id))
+            session = broker.session(grants=["sums.add"])
+            with anyio.CancelScope() as stop, pytest.raises(RuntimeError, match=re.escape(ENTERED)):
+                await session.resume(parked.run_id, stop=stop)
+            assert before[0].state == "parked"
+            assert (broker.recordings().find(parked.run_id), list(broker.recordings().lines(parked.run_id))) == before
+            assert (await session.resume(parked.run_id, stop=anyio.CancelScope())).value == 3
+
+
+async def test_a_scope_stops_the_run_that_has_it_and_no_other_begins_with_it(tmp_path):
+    stop, started, ended = anyio.CancelScope(), anyio.Event(), []
+    with Store(tmp_path / "broker.sqlite3") as store, anyio.fail_after(60):
+        async with Broker(store=store) as broker, anyio.create_task_group() as tasks:
+            session = broker.session()
+
+            async def sleep():
+                script = "import asyncio\nprint(1)\nawait asyncio.sleep(1_000)"
+                ended.append(await session.execute_code(script, stop=stop, on_output=lambda *_: started.set()))
+
+            tasks.start_soon(sleep)
+            await started.wait()
+            with pytest.raises(RuntimeError, match=re.escape(ENTERED)):
+                await session.execute_code("2", stop=stop)
+            stop.cancel()
+        [entry] = broker.recordings().list()
+    assert [(one.outcome, one.run_id) for one in ended] == [("stopped", entry.run_id)]
 
 
 GIVEN: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
