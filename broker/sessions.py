@@ -314,8 +314,8 @@ class Session:
             filename: How tracebacks call the script.
             on_output: Receives ("stdout" or "stderr", text) while the script prints, on the event loop's thread: be
                 quick. What it raises ends the run, and is raised here.
-            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far. The rules
-                for `on_output` apply.
+            on_call: Receives each call when it has ended, with the numbers of calls ended and made so far. One that
+                waits in a parked run has not ended. The rules for `on_output` apply.
             describe_references: Describe the tools that the script names instead of refusing to start it.
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
@@ -383,7 +383,7 @@ class Session:
             any_principal: Resume a run of any principal, or an imported one; for the person at the machine. Otherwise
                 the run must be of the session's principal.
             on_output: As in `execute_code`; receives what was not printed before.
-            on_call: As in `execute_code`.
+            on_call: As in `execute_code`; the numbers include the calls of before.
             unknown: What to do about a call that was sent and whose answer is not known: `fail` it in the script, `ask`
                 a person whether to send it again, or `repeat` it if a trusted server marks the tool idempotent or
                 read-only. Left out, the config decides.

@@ -25,7 +25,7 @@ from broker.tracing import call_span, is_traced
 from sandbox import Call, Completion, Failed, Returned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mcp.shared.dispatcher import ProgressFnT
 
@@ -71,8 +71,8 @@ class ToolCalls:
             desk: Decides about each call.
             stopwatch: Stands still while a person is asked.
             redact: Takes secrets out of answers.
-            on_call: Receives each call that has ended, with the numbers of calls ended and made; what it raises
-                ends the run.
+            on_call: Receives each call that has ended, with the numbers of calls ended and made, earlier ones included;
+                what it raises ends the run.
             blocks: Keeps images and the like for the script to display.
             on_progress: Receives what a server reports of its progress.
             convert: Makes the answer from a server's result; that of a script if None. Must not raise.
@@ -89,7 +89,7 @@ class ToolCalls:
         self._on_call = on_call
         self._blocks = blocks
         self._is_traced = is_traced()
-        self._ended = 0
+        self._open: set[int] = set()
         self._last: Call | None = None
         self._alike = 0
 
@@ -103,9 +103,16 @@ class ToolCalls:
         """The calls in the order in which the script made them."""
         return [self._records[number] for number in sorted(self._records)]
 
-    def restore(self, earlier: Mapping[int, CallRecord]) -> None:
-        """Put on record the calls that a run had made before it was resumed."""
+    def restore(self, earlier: Mapping[int, CallRecord], unknown: Iterable[int]) -> None:
+        """Put on record the calls that a run had made before it was resumed; those of `unknown` outcome are open."""
         self._records.update(earlier)
+        self._open.update(unknown)
+
+    def give_up(self, call: Call) -> None:
+        """Count a call of unknown outcome as ended, because it is not sent again."""
+        record = self._records.get(call.id)
+        if record is not None:
+            self._end(call, record)
 
     def note_known(self, call: Call, completion: Completion) -> None:
         """Count an answer that did not come from a call as data received from its server, for flow rules."""
@@ -124,6 +131,7 @@ class ToolCalls:
         attempt = Attempt(pending, record, self._desk.audit)
         # Before anything is sent, so that a call that is cut off is on record.
         self._records[call.id] = record
+        self._open.add(call.id)
         completion: Completion | None = None
         exists = not isinstance(callee, MissingTool)
         with call_span(record, exists=exists) if self._is_traced else _NO_SPAN:
@@ -133,10 +141,15 @@ class ToolCalls:
                 record.status = "waiting"
             finally:
                 attempt.end(completion, self._journal)
-                self._ended += 1
-                if self._on_call is not None:
-                    self._on_call(record, self._ended, len(self._records))
+                if record.status != "waiting":
+                    self._end(call, record)
         return completion
+
+    def _end(self, call: Call, record: CallRecord) -> None:
+        self._open.discard(call.id)
+        if self._on_call is not None:
+            made = len(self._records)
+            self._on_call(record, made - len(self._open), made)
 
     def _compare(self, call: Call) -> None:
         last, self._last = self._last, call

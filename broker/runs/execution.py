@@ -201,9 +201,10 @@ class Execution:
             calls = self._calls(recorded, desk, stopwatch, watching)
             if conditions.given is not None:
                 desk.take(conditions.given.question, conditions.given.answers, conditions.given.by)
+            unknown = conditions.unknown
             ended = await sandbox.run(
                 conditions.script,
-                answer=calls.answer if conditions.unknown is None else conditions.unknown.around(calls.answer),
+                answer=calls.answer if unknown is None else unknown.around(calls.answer, calls.tools.give_up),
                 manifest=conditions.manifest,
                 filename=conditions.filename,
                 limits=conditions.limits,

@@ -49,5 +49,6 @@ class RunCalls:
 
     def restore(self, before: Recording, desk: RunDesk, upstreams: Mapping[str, Upstream]) -> None:
         """Bring back what the run had called before it was resumed."""
-        self.tools.restore(count_earlier_calls(before, desk, upstreams))
+        earlier = count_earlier_calls(before, desk, upstreams)
+        self.tools.restore(earlier, [number for number in earlier if before.calls[number].is_unknown])
         self.functions.restore(before)

@@ -72,9 +72,12 @@ class UnknownCalls:
     parks: bool = False
 
     def around(
-        self, answer: Callable[[Call], Awaitable[Completion | None]]
+        self, answer: Callable[[Call], Awaitable[Completion | None]], give_up: Callable[[Call], None]
     ) -> Callable[[Call], Awaitable[Completion | None]]:
-        """Return a function that answers calls as `answer` does, but sends those of unknown outcome only if allowed."""
+        """Return a function that answers calls as `answer` does, but sends those of unknown outcome only if allowed.
+
+        `give_up` is told of the others.
+        """
 
         async def answer_known(call: Call) -> Completion | None:
             story = self.recording.calls.get(call.id)
@@ -83,6 +86,7 @@ class UnknownCalls:
             if self.policy == "ask" and self.ask is None and self.parks:
                 return None
             if not await self._is_repeated(story):
+                give_up(call)
                 name = call.function
                 return Failed("ToolOutcomeUnknown", f"{name} was sent, then the broker ended before its answer came.")
             return await answer(call)

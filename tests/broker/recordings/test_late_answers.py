@@ -188,7 +188,7 @@ async def test_a_tool_that_changed_before_the_answer_came_is_asked_about_again(o
 async def test_who_watches_a_run_and_its_model_are_those_that_it_began_with(opened):
     script = "from tools import desk\nprint(await desk.add(a=1))\nawait extract('thirty-six', int)"
     printed: list[str] = []
-    called: list[str] = []
+    called: list[tuple[str, int, int]] = []
 
     async def model(_extraction):
         return 36
@@ -201,13 +201,31 @@ async def test_who_watches_a_run_and_its_model_are_those_that_it_began_with(open
             describe_references=True,
             park=True,
             on_output=lambda _, text: printed.append(text),
-            on_call=lambda record, _ended, _made: called.append(record.status),
+            on_call=lambda record, ended, made: called.append((record.tool, ended, made)),
             extractor=model,
         )
         [asked] = box.open
         box.reply(asked.id, [Verdict((0,), allow=True)])
         assert (await session.wait_for(parked.run_id)).value == 36
-    assert ("".join(printed), called) == ("3\n", ["waiting", "ok", "ok"])
+    assert ("".join(printed), called) == ("3\n", [("add", 1, 1), ("extract", 2, 2)])
+
+
+@pytest.mark.anyio
+async def test_a_call_that_waits_in_a_parked_run_has_not_ended_for_who_watches_it(opened):
+    script = "from tools import desk\n[await desk.add(a=1), await desk.add(a=2)]"
+    told: list[tuple[str, int, int]] = []
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        await session.get_tool_details(["desk.add"])
+        parked = await session.execute_code(
+            script, park=True, on_call=lambda record, ended, made: told.append((record.status, ended, made))
+        )
+        for value in (None, [3, 4]):
+            [asked] = box.open
+            box.reply(asked.id, [Verdict((0,), allow=True)])
+            assert (await session.wait_for(parked.run_id)).value == value
+    assert told == [("ok", 1, 1), ("ok", 2, 2)]
 
 
 @pytest.mark.anyio

@@ -130,6 +130,39 @@ async def test_a_call_of_unknown_outcome_is_sent_again_only_after_a_clear_yes(wo
     assert line == line | said | {"event": line["event"], "log_level": "error", "call": "desk.add"}
 
 
+@pytest.mark.parametrize("sent_again", [True, False])
+async def test_who_watches_a_resumed_run_is_told_of_calls_in_the_numbers_of_the_whole_run(world, sent_again):
+    run, resume, cut, recordings, store = world("run", "resume", "cut", "recordings", "store")
+    script = """
+from tools import desk, ToolError
+for n in range(10):
+    try:
+        await desk.add(a=n)
+    except ToolError as error:
+        print(error)
+"""
+    result = await run(script)
+    sent = store.execute(
+        "SELECT number FROM recording_line WHERE json_extract(line, '$.event') = 'sent' ORDER BY number"
+    )
+    before = load(recordings, cut(sent[5][0] + 1))
+    assert [story.is_over for story in before.calls.values()] == [True] * 5 + [False]
+    told = []
+
+    async def again(_call):
+        return sent_again
+
+    await resume(
+        result.run_id,
+        "desk.add",
+        unknown="ask",
+        ask_unknown=again,
+        on_call=lambda record, ended, made: told.append((record.status, ended, made)),
+    )
+    sixth = "ok" if sent_again else "outcome_unknown"
+    assert told == [(sixth, 6, 6), *(("ok", number, number) for number in range(7, 11))]
+
+
 async def test_what_was_printed_before_is_not_printed_again(run, resume, cut):
     result = await run(SCRIPT)
     cut(8)
