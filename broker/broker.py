@@ -389,11 +389,17 @@ class Broker:
             TypeError: `grants` holds something else, `answerer` has no `answer`, `extractor` is no function, or `name`
                 or `principal` no text.
             StoreError: The permanent grants cannot be read.
+            ValueError: `parks` is set, and runs are not recorded with their content.
         """
         self._open_tasks()
         check_answerer(answerer)
         check_asked(extractor=extractor)
         check_texts(name=name, principal=principal)
+        if parks and not self._recorder.keeps_content:
+            raise ValueError(
+                "parks=True needs runs that are recorded with their content: pass Broker(store=…), and leave "
+                "recordings.mode at 'full'"
+            )
         desk = ConsentDesk(
             grants_of(grants),
             answerer,
@@ -404,7 +410,7 @@ class Broker:
             audit=self._audit,
             kept=self._kept,
         )
-        desk.parks = parks and self._recorder.keeps_content
+        desk.parks = parks
         return Session(
             shelf=self._shelf,
             upstreams=self._upstreams.by_name,
@@ -478,7 +484,7 @@ class Broker:
         return len(found)
 
     def _session_of_crashed(self, name: str, principal: str) -> Session:
-        return self.session(name=name, principal=principal, parks=True)
+        return self.session(name=name, principal=principal, parks=self._recorder.keeps_content)
 
     def _task_group(self) -> TaskGroup:
         """Return where the tasks of the broker run, for a caller on its event loop."""

@@ -86,8 +86,9 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     grants = grants_of(request.allow)
     report_idle(grants, config)
     answerer = TerminalAnswerer() if can_ask() else None
+    parks = config.recordings.mode == "full"
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
-        session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=True)
+        session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=parks)
         with reported_if_ended(request, entry.run_id) as on_call:
             result = await session.resume(
                 entry.run_id,

@@ -15,6 +15,7 @@ import pytest
 from broker import (
     Broker,
     BrokerServer,
+    Config,
     ConfigError,
     Denial,
     FormReply,
@@ -381,6 +382,15 @@ async def test_what_a_session_cannot_be_given_is_named(case):
         with pytest.raises(kind) as caught:
             broker.session(**given)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [None, "metadata", "off"])
+async def test_a_session_parks_no_run_that_is_not_recorded_with_its_content(tmp_path, mode):
+    config = Config() if mode is None else Config.of_data({"recordings": {"mode": mode}})
+    with Store(tmp_path / "broker.sqlite3") as store:
+        async with Broker(config, opens_sandbox=False, store=None if mode is None else store) as broker:
+            with pytest.raises(ValueError, match=r"parks=True needs runs that .*: pass Broker\(store=…\), and leave "):
+                broker.session(parks=True)
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,14 @@ def test_a_parked_run_is_listed_with_what_it_waits_for_and_goes_on(codemode, con
     assert "has ended: completed, so there is nothing to resume" in again.stderr
 
 
+def test_a_parked_run_is_resumed_where_the_config_keeps_no_content_now(codemode, write_config, tmp_path, odd):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    assert codemode("run", "script.py", "-c", write_config({"odd": odd}), "--park").returncode == 4
+    config = write_config({"odd": odd}, recordings={"mode": "metadata"})
+    resumed = codemode("resume", "last", "-c", config, "--allow", "odd.echo")
+    assert (resumed.returncode, resumed.stdout) == (0, "one\ntwo\n")
+
+
 def test_a_run_is_not_resumed_without_the_servers_of_its_script_and_stays_as_it_is(
     codemode, config, write_config, odd, tmp_path
 ):

@@ -381,6 +381,17 @@ async def test_a_broker_resumes_interrupted_runs_by_itself_and_parks_what_nobody
     assert len(calls) == 8, "the two that had not been sent"
 
 
+async def test_a_broker_that_keeps_no_content_now_resumes_a_run_whose_content_was_kept(world):
+    run, opened, cut, recordings = world("run", "opened", "cut", "recordings")
+    await run(SCRIPT)
+    cut(2)
+    async with opened(mode="metadata") as broker:
+        assert broker.resume_interrupted() == 1
+        while recordings.find("last").state in {"running", "interrupted"}:
+            await anyio.lowlevel.checkpoint()
+    assert recordings.find("last").state == "completed"
+
+
 async def test_a_broker_resumes_no_run_by_itself_that_was_imported(run, opened, cut, store):
     await run(SCRIPT)
     assert cut(2).has_crashed
