@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from anyio.abc import TaskGroup
+    from anyio.lowlevel import EventLoopToken
 
     from broker.authorization.grants import Grant
     from broker.authorization.questions import Answerer
@@ -174,7 +175,7 @@ class Broker:
         self._startup_seconds = startup_seconds
         self._stack = AsyncExitStack()
         self._tasks: TaskGroup | None = None
-        self._loop: object = None
+        self._loop: EventLoopToken | None = None
         self._opens_sandbox = opens_sandbox
 
     @classmethod
@@ -241,13 +242,18 @@ class Broker:
         """Start the servers.
 
         Raises:
-            RuntimeError: The broker is open already.
+            RuntimeError: The broker is open already, or was open on asyncio before and this is trio, or the reverse.
             TypeError: A function that is given as a tool cannot be one.
         """
         if self._tasks is not None:
             raise RuntimeError("the broker is open already: one `async with` holds it for all sessions")
-        self._stack = AsyncExitStack()
-        self._loop = anyio.lowlevel.current_token()
+        loop = anyio.lowlevel.current_token()
+        if self._loop is not None and loop.backend_class is not self._loop.backend_class:
+            raise RuntimeError(
+                "the broker was open before on the other event loop of asyncio and trio, to which its locks belong: "
+                "make a new Broker"
+            )
+        self._stack, self._loop = AsyncExitStack(), loop
         tasks = self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
         # Left before the task group, which waits for the thread that prepares it.

@@ -266,6 +266,25 @@ async def test_a_broker_is_opened_once_at_a_time():
             assert broker.catalog.find("sums.add")
 
 
+async def test_a_broker_is_opened_again_on_asyncio_or_trio_as_the_first_time(anyio_backend_name):
+    broker = Broker(servers={"sums": [add]})
+
+    async def use():
+        with anyio.fail_after(60):
+            async with broker:
+                session = broker.session(grants=["sums.*"])
+                script = "from tools import sums\nawait sums.add(a=1, b=2)"
+                return (await session.execute_code(script, describe_references=True)).value
+
+    def again(backend):
+        return anyio.to_thread.run_sync(functools.partial(anyio.run, use, backend=backend))
+
+    assert await use() == 3
+    with pytest.raises(RuntimeError, match="the broker was open before on the other event loop of asyncio and trio"):
+        await again("trio" if anyio_backend_name == "asyncio" else "asyncio")
+    assert await again(anyio_backend_name) == 3
+
+
 async def test_a_broker_is_used_on_its_own_event_loop(anyio_backend_name):
     async def elsewhere(session):
         with anyio.fail_after(10), pytest.raises(RuntimeError, match="the broker is open on another event loop"):
