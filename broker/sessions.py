@@ -320,9 +320,10 @@ class Session:
             check: With "error" a script with mistakes is not started, and the result's error is a `ScriptCheckError`
                 that lists them; with "warn" they come first on its stderr; with "off" nothing is checked.
             stop: Cancelling it stops the script; the result then says so, with what was printed and called. A new scope
-                for each run, which the run enters: do not enter it.
+                for each run, which the run enters: do not enter it. It stops no recorded run that has been parked.
             park: Return as soon as there is a question, with outcome `parked`; `wait_for` has what follows. The
-                session's answerer must be a `QuestionBox`.
+                session's answerer must be a `QuestionBox`. To withdraw a recorded run then, remove its recording: an
+                answer sends nothing any more. One that is not recorded is stopped by `stop`.
             extractor: The model that this run asks instead of the session's.
             known_answers: Asked first about every call. A call that it answers is neither authorized nor sent, and the
                 answer counts as received for flow rules. If it returns None, the call goes the usual way.

@@ -137,7 +137,7 @@ class Parking:
         with live.scope, answering(Later(self._box)):
             try:
                 result = await work(watching)
-                # A scope that stopped it is used up: the answer resumes the run as one of another process.
+                # Its scope was left, and is entered once: the answer resumes the run as one of another process.
                 watching = replace(watching, stop=None)
                 while result.waits_for is not None:
                     live.parked = result

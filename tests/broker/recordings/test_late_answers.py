@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from broker import Grant, QuestionBox, Verdict
+from broker.errors import RecordingError
 from tests.broker.servers.plain import plain
 
 if TYPE_CHECKING:
@@ -273,6 +274,20 @@ async def test_a_run_that_waited_when_its_process_died_comes_back_with_its_quest
         assert session.resume_parked() == [entry.run_id]
         assert (await session.wait_for(entry.run_id)).outcome == "parked"
         assert ([asked.run for asked in box.open], calls) == ([entry.run_id], [])
+
+
+@pytest.mark.anyio
+async def test_a_parked_run_whose_recording_is_removed_is_withdrawn_whatever_is_answered(opened, calls):
+    async with opened() as broker:
+        box = QuestionBox()
+        session = broker.session(answerer=box)
+        parked = await session.execute_code(ADD, describe_references=True, park=True)
+        assert broker.recordings().remove(parked.run_id) == 1
+        [asked] = box.open
+        box.reply(asked.id, [Verdict((0,), allow=True)])
+        with pytest.raises(RecordingError, match="there is no recording"):
+            await session.wait_for(parked.run_id)
+        assert (calls, box.open, session.resume_parked()) == ([], (), [])
 
 
 @pytest.mark.anyio
