@@ -119,6 +119,11 @@ class Session:
         """What may be called now, including what people have allowed, by the ids that `revoke` takes."""
         return {held.id: held.grant for held in self._desk.book.held}
 
+    @property
+    def open_runs(self) -> set[str]:
+        """The recorded runs that began or went on here and were interrupted or are parked; `resume` continues them."""
+        return self._desk.interrupted
+
     def is_described(self, entry: CatalogEntry) -> bool:
         """Tell whether the current definition of a tool was described to this session.
 

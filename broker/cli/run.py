@@ -49,8 +49,9 @@ async def run_script(request: RunRequest) -> ExitCode:
         raise Problem("--park needs runs that are recorded in full", "Set recordings.mode in the config to full.")
     answerer = TerminalAnswerer() if can_ask() else None
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
-        with reported_if_ended(request, "last" if config.recordings.mode == "full" else "") as on_call:
-            result = await broker.session(grants=grants, answerer=answerer, parks=request.park).execute_code(
+        session = broker.session(grants=grants, answerer=answerer, parks=request.park)
+        with reported_if_ended(request, lambda: session.open_runs) as on_call:
+            result = await session.execute_code(
                 script,
                 filename=name_in_tracebacks(request.script),
                 limits=limits,

@@ -19,7 +19,7 @@ from broker.cli.terminal import note, report_problem, write_result, write_to
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from broker import CallRecord, ExecutionResult
     from broker.cli.run import RunRequest
@@ -51,14 +51,16 @@ def show_output(stream: str, text: str) -> None:
 
 
 @contextmanager
-def reported_if_ended(request: object, run: str) -> Iterator[Callable[[CallRecord, int, int], None]]:
+def reported_if_ended(
+    request: object, open_runs: Callable[[], Iterable[str]]
+) -> Iterator[Callable[[CallRecord, int, int], None]]:
     """If the command is ended inside the block, say which calls the run has made, and how to continue it.
 
     Nothing is said about a run without calls: it may not have begun, and can simply be run again.
 
     Args:
         request: The arguments of the command, for the command that continues the run.
-        run: The run for `codemode resume`; empty if its content is not recorded.
+        open_runs: Returns the run for `codemode resume`; none if its content is not recorded.
     """
     calls: list[CallRecord] = []
     try:
@@ -67,8 +69,8 @@ def reported_if_ended(request: object, run: str) -> Iterator[Callable[[CallRecor
         if calls:
             note("")
             note(call_table(calls))
-        if calls and run:
-            note(whole(f"`codemode resume {run}` continues the run; answered calls are not repeated.", request))
+            for run in open_runs():
+                note(whole(f"`codemode resume {run}` continues the run; answered calls are not repeated.", request))
         raise
 
 

@@ -89,7 +89,7 @@ async def resume_run(request: ResumeRequest) -> ExitCode:
     parks = config.recordings.mode == "full"
     async with open_broker(config, runs_scripts=True, isolation=request.isolation) as broker:
         session = broker.session(name=name, principal=principal, grants=grants, answerer=answerer, parks=parks)
-        with reported_if_ended(request, entry.run_id) as on_call:
+        with reported_if_ended(request, lambda: session.open_runs) as on_call:
             result = await session.resume(
                 entry.run_id,
                 any_principal=True,

@@ -57,16 +57,18 @@ def test_a_run_that_is_ended_takes_its_servers_along_and_can_go_on(waiting, code
         started = descendants(process.pid)
         assert len(started) >= 2
         assert codemode("show", "last").stdout.splitlines()[1] == "is running"
+        [run] = json.loads(codemode("recordings", "list", "--json").stdout)
+        assert codemode("run", "-", stdin="1").returncode == 0
         process.send_signal(end)
         assert process.wait(timeout=60) == code
         assert [pid for pid in started if lives(pid)] == []
         said = process.stderr.read()
     assert "1 tool call" in said
     assert "stubborn.echo" in said
-    assert "`codemode resume last --config mcp.json` continues the run" in said
+    assert f"`codemode resume {run['run_id']} --config mcp.json` continues the run" in said
     assert said.endswith("interrupted\n" if end is signal.SIGINT else f"ended by {end.name}\n")
     assert "interrupted" in codemode("runs").stdout
-    assert codemode("show", "last").stdout.splitlines()[1] == "was interrupted"
+    assert codemode("show", run["run_id"]).stdout.splitlines()[1] == "was interrupted"
 
 
 @pytest.mark.parametrize(
@@ -101,15 +103,15 @@ def test_a_server_ends_with_a_run_that_is_ended_while_it_starts(  # noqa: PLR091
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("calls", "run", "is_told"), [(1, "last", True), (0, "last", False), (1, "", False)])
-async def test_only_of_a_recorded_run_with_calls_is_told_how_to_go_on(capsys, calls, run, is_told):
-    with anyio.CancelScope() as scope, reported_if_ended(None, run) as on_call:
+@pytest.mark.parametrize(("calls", "runs", "is_told"), [(1, ["run_1"], True), (0, ["run_1"], False), (1, [], False)])
+async def test_only_of_a_recorded_run_with_calls_is_told_how_to_go_on(capsys, calls, runs, is_told):
+    with anyio.CancelScope() as scope, reported_if_ended(None, lambda: runs) as on_call:
         for number in range(calls):
             on_call(CallRecord(server="desk", tool="add"), number, number)
         scope.cancel()
         await anyio.lowlevel.checkpoint()
     said = capsys.readouterr().err
-    assert ("`codemode resume last` continues the run" in said) == is_told
+    assert ("`codemode resume run_1` continues the run" in said) == is_told
     assert ("desk.add" in said) == bool(calls)
 
 
