@@ -236,6 +236,14 @@ class Disclosure:
         """Wait for the servers that these names begin with, in whatever spelling."""
         await self.need({server for name in names for server in self._servers_of(name)})
 
+    async def settle_tool(self, name: str) -> None:
+        """Wait for the servers that may have a tool: those that its name begins with, or for a bare one, all.
+
+        Lazy servers are waited for only where the name begins with theirs.
+        """
+        others = () if "." in name else (one for one, upstream in self.upstreams.items() if not upstream.settings.lazy)
+        await self.need({*self._servers_of(name), *others})
+
     def names_of_tools(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of some names which may be a tool's in another program's spelling, if its server is down too."""
         servers = tuple(filter(None, map(bare_letters, self.upstreams)))

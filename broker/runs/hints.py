@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.calls.call_failures import text_for
 from broker.texts import call_texts, hint_texts
@@ -171,6 +171,13 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input")
 _CALL_KEYS = frozenset({*_NAME_KEYS, *_ARGUMENT_KEYS, "id", "server", "type"})
 
 
+class JsonCall(NamedTuple):
+    """A call of what may be a tool, with its arguments, which may be JSON once more."""
+
+    name: str
+    arguments: dict[str, Any] | str
+
+
 def with_hint(outcome: Outcome, script: str, catalog: Catalog, *, has_called: bool) -> Outcome:
     """Return the outcome of a run; the error of one of the usual mistakes gets a hint.
 
@@ -212,38 +219,43 @@ def is_of_another_language(script: str, line: int) -> bool:
     return any(text_for(one, _UNREAD) == hint_texts.PYTHON_ALONE for one in text)
 
 
-def call_in_json(script: str, catalog: Catalog) -> Diagnostic | None:
-    """Return that a script is no more than a tool call, or a list of them, as models send it elsewhere; None if not."""
+def json_call(script: str) -> JsonCall | None:
+    """Return the call that a script may be in JSON, or the first of several, as models send it elsewhere."""
     text = script.strip()
     if text[:1] + text[-1:] not in {"{}", "[]"} or len(text) > _MAX_SCRIPT:
         return None
     try:
         decoded = json.loads(text)
-        hint = _hint_for_json(decoded[0] if isinstance(decoded, list) and decoded else decoded, catalog)
     except (ValueError, RecursionError):
         return None
-    return Diagnostic(1, 1, "call-in-json", hint_texts.CALL_IN_JSON, hint) if hint else None
-
-
-def _hint_for_json(call: Any, catalog: Catalog) -> str:
-    """Return how a script writes a call that is given as JSON; empty if it is none of a tool that there is."""
+    call = decoded[0] if isinstance(decoded, list) and decoded else decoded
     if not isinstance(call, dict):
-        return ""
+        return None
     call = call["function"] if isinstance(call.get("function"), dict) else call
     name = next((call[key] for key in _NAME_KEYS if key in call), None)
     arguments = next((call[key] for key in _ARGUMENT_KEYS if key in call), None)
     if not isinstance(name, str) or not isinstance(arguments, dict | str) or not call.keys() <= _CALL_KEYS:
-        return ""
-    if name in _BESIDE:
-        return hint_texts.BESIDE_SCRIPTS
-    name = f"{call['server']}.{name}" if "server" in call else name
-    bearing = catalog.bearing(name)
-    tool = catalog.find(name) or catalog.meant(name) or (catalog.lookup(bearing[0]) if bearing else None)
+        return None
+    return JsonCall(f"{call['server']}.{name}" if "server" in call else name, arguments)
+
+
+def call_in_json(call: JsonCall, catalog: Catalog) -> Diagnostic | None:
+    """Return that a script is no more than a tool call, and how it writes that; None if there is no such tool."""
+    try:
+        hint = hint_texts.BESIDE_SCRIPTS if call.name in _BESIDE else _written_in_python(call, catalog)
+    except RecursionError:  # its arguments nest almost too deep to be read
+        return None
+    return Diagnostic(1, 1, "call-in-json", hint_texts.CALL_IN_JSON, hint) if hint else None
+
+
+def _written_in_python(call: JsonCall, catalog: Catalog) -> str:
+    bearing = catalog.bearing(call.name)
+    tool = catalog.find(call.name) or catalog.meant(call.name) or (catalog.lookup(bearing[0]) if bearing else None)
     if tool is None:
         return ""
-    if isinstance(arguments, str) or len(bearing) > 1:
+    if isinstance(call.arguments, str) or len(bearing) > 1:
         return hint_texts.import_server(tool.namespace, tool.function)
-    return hint_texts.write_call(tool.namespace, tool.function, arguments)
+    return hint_texts.write_call(tool.namespace, tool.function, call.arguments)
 
 
 def _home(name: str, catalog: Catalog) -> str | None:

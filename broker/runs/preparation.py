@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from broker.logging import logger
-from broker.runs.hints import call_in_json, is_of_another_language, sharpened
+from broker.runs.hints import call_in_json, is_of_another_language, json_call, sharpened
 from broker.runs.manifest import OF_EVERY_SCRIPT, manifest_of
 from broker.runs.not_described import NotDescribed
 from broker.runs.plain_references import plain_references
@@ -72,7 +72,7 @@ class Preparation:
         if describe_references:
             await self.disclosure.describe(self.named(found))
         manifest = await self.manifest(script, found)
-        call = call_in_json(script, self.catalog)
+        call = await self._call_in_json(script)
         diagnostics = (call,) if call is not None else await self._diagnostics(script, found, manifest)
         servers = {self.catalog.server_of(reference.namespace) or "" for reference in found}
         upstreams = self.disclosure.upstreams
@@ -158,7 +158,7 @@ class Preparation:
         self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]
     ) -> Sequence[Diagnostic]:
         """Return the mistakes that stop a script; none if it cannot be checked, so that it runs."""
-        if (call := call_in_json(script, self.catalog)) is not None:
+        if (call := await self._call_in_json(script)) is not None:
             return (call,)
         if not found:
             return ()
@@ -170,6 +170,17 @@ class Preparation:
         if any(one.code == SYNTAX and is_of_another_language(script, one.line) for one in diagnostics):
             return ()  # Python says so, and what else was found in it means nothing
         return diagnostics if stops(diagnostics) else ()
+
+    async def _call_in_json(self, script: str) -> Diagnostic | None:
+        """Return that a script is a tool call in JSON; waits only for a script that is one, if there is such a tool."""
+        call = json_call(script)
+        if call is None:
+            return None
+        found = call_in_json(call, self.catalog)
+        if found is None:
+            await self.disclosure.settle_tool(call.name)
+            found = call_in_json(call, self.catalog)
+        return found
 
     async def _diagnostics(
         self, script: str, found: Sequence[Reference], manifest: Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -53,6 +54,21 @@ def test_a_syntax_error_shows_line_and_caret(codemode):
     assert '  File "<stdin>", line 1' in lines
     assert any(line.strip().startswith("^") for line in lines)
     assert lines[-1].startswith("SyntaxError: ")
+
+
+@pytest.mark.parametrize("name", ["slow.echo", "echo"])
+def test_a_call_in_json_is_told_from_a_value_before_its_server_is_ready(codemode, write_config, name):
+    program = (
+        "from mcp.server import MCPServer  # which takes a second\n"
+        "server = MCPServer('slow')\n"
+        "@server.tool()\n"
+        "def echo(text: str) -> str: return text\n"
+        "server.run()\n"
+    )
+    config = write_config({"slow": {"command": sys.executable, "args": ["-c", program]}})
+    finished = codemode("run", "-", "--config", config, stdin=f'{{"name": "{name}", "arguments": {{"text": "a"}}}}')
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert "`from tools import slow` and `await slow.echo(text='a')`" in finished.stderr
 
 
 def test_a_script_that_never_ends_exits_3_and_names_the_option(codemode):

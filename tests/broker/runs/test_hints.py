@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.server.mcpserver import Image
 
-from broker import Broker, Grant
+from broker import Broker, Config, Grant
 from broker.runs.script_check import spelled
 from broker.surface.sent_code import plain_code
 from broker.texts import hint_texts
@@ -478,6 +478,13 @@ async def test_a_value_that_could_be_json_is_a_value(session, script):
 async def test_a_call_in_json_may_hold_anything(session, argument):
     script = f'{{"name": "add", "arguments": {{"a": {argument}}}}}'
     assert await told(session, script)
+
+
+async def test_the_server_that_a_call_in_json_names_is_connected_for_it(faulty):
+    config = Config(servers={"idle": faulty("plain", lazy=True)})
+    async with Broker(config) as broker:
+        said = await told(broker.session(), '{"name": "idle.echo", "arguments": {"text": "x"}}')
+    assert "`from tools import idle` and `await idle.echo(text='x')`" in said
 
 
 async def test_a_check_alone_tells_of_a_call_in_json(session):
