@@ -155,6 +155,7 @@ class Broker:
             config,
             targets,
             self._upstreams.by_name,
+            disabled=self._upstreams.disabled,
             redact=self._redact,
             store=store,
             embedder=embedder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, asynccontextmanager
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from broker import ServerConfig
+    from broker.tools.catalog import Catalog
     from sandbox import Isolation
 
 LISTING_SECONDS = 35.0
@@ -68,6 +70,20 @@ def server_of(config: Config, name: str, option: str = "") -> ServerConfig:
         has = ", ".join(config.servers) or "none"
         raise Problem(f"{option}the config has no server {name!r}", f"It has {has}.")
     return settings
+
+
+def refuse_disabled(catalog: Catalog, name: str) -> None:
+    """Refuse a name or pattern that no tool has, where it can be of tools of disabled servers.
+
+    Raises:
+        Problem: It names these.
+    """
+    asked = catalog.server_before(name)
+    disabled = [server for server in sorted(catalog.disabled) if fnmatchcase(server, asked)]
+    if disabled:
+        are = "is" if len(disabled) == 1 else "are"
+        said = f"there is no tool {name!r}: {', '.join(disabled)} {are} disabled in the config"
+        raise Problem(said, "Take `disabled` out of the server's settings.")
 
 
 @asynccontextmanager

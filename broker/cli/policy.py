@@ -121,7 +121,8 @@ async def _pending(config: Config, server: str, tool: str, arguments: dict[str, 
         problem = broker.server_statuses()[0].problem
         names = [one.spec.name for one in broker.catalog.tools]
     if entry is None:
-        reason = f"{server} is not available: {problem}" if problem else f"{server} has no such tool"
+        has_none = "is disabled in the config" if settings.disabled else "has no such tool"
+        reason = f"{server} is not available: {problem}" if problem else f"{server} {has_none}"
         without = f"decided without what the server says of the tool{meant(tool, names)}"
         note(f"note: {shown_text(reason, 300)}; {without}")
         return PendingCall(server, tool, "", arguments, ToolFacts(labels=policy.labels_of(settings.labels)), caller)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.configured import load_config, open_broker, refuse_disabled, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, write_result
 from broker.disclosure.tool_details import stub_text
@@ -29,6 +29,7 @@ async def print_stubs(request: StubsRequest) -> ExitCode:
         found = [tool for tool in broker.catalog.tools if fnmatchcase(tool.qualified_name, request.pattern)]
         report_servers(broker, request)
     if not found:
+        refuse_disabled(broker.catalog, request.pattern)
         raise Problem(
             f"no tool matches {request.pattern!r}", "Patterns are server.tool, as in 'git.*'; `codemode tools list`."
         )

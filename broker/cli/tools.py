@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from broker import UnknownToolError
-from broker.cli.configured import load_config, open_broker, report_servers
+from broker.cli.configured import load_config, open_broker, refuse_disabled, report_servers
 from broker.cli.exit_codes import ExitCode
 from broker.cli.terminal import Problem, note, results, write_result
 from broker.errors import SearchError
@@ -128,6 +128,7 @@ async def show_tool(request: ShowRequest) -> ExitCode:
             tool = broker.catalog.lookup(request.name)
         except UnknownToolError as error:
             report_servers(broker, request)
+            refuse_disabled(broker.catalog, request.name)
             raise Problem(str(error), "`codemode tools list` has all names.") from None
     if request.as_json:
         write_result(json.dumps(_details(tool), indent=2))

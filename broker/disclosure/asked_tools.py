@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.calls.host_paths import HostPaths
 from broker.texts import description_texts
-from broker.texts.call_texts import of_a_server
+from broker.texts.call_texts import of_a_server, server_disabled
 from broker.tools.near_names import MAX_NAMES
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def asked_tools(
 def problem_behind(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str:
     """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""
     upstream = upstreams.get(catalog.server_before(name))
+    if upstream is not None and upstream.settings.disabled:
+        return server_disabled(upstream.name)
     problem = upstream.status.problem if upstream is not None else None
     if upstream is None or not problem:
         return ""

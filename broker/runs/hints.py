@@ -30,7 +30,7 @@ _UNKNOWN = re.compile(r"there is no server `(\w+)` in tools|`(\w+)` is not defin
 _MODULE_WITHOUT = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
 _NO_SYNTAX = frozenset({"SyntaxError", "IndentationError", "TabError"})
 _NO_ATTRIBUTE = re.compile(r"has no attribute ['`](\w+)['`]")
-_NO_SERVER = re.compile(r"there is no server '(\w+)' in tools")
+_NO_SERVER = re.compile(r"(?m)^there is no server '(\w+)' in tools")
 _AT_LINE = re.compile(r'File "[^"\n]*", line (\d+)')
 _DOTTED_IMPORT = re.compile(r"\bfrom tools import (\w+)\.(\w+)")
 _COMMAND = (
@@ -252,7 +252,8 @@ def _written_in_python(call: JsonCall, catalog: Catalog) -> str:
     bearing = catalog.bearing(call.name)
     tool = catalog.find(call.name) or catalog.meant(call.name) or (catalog.lookup(bearing[0]) if bearing else None)
     if tool is None:
-        return ""
+        server = catalog.server_before(call.name)
+        return call_texts.server_disabled(server) if server in catalog.disabled else ""
     if isinstance(call.arguments, str) or len(bearing) > 1:
         return hint_texts.import_server(tool.namespace, tool.function)
     return hint_texts.write_call(tool.namespace, tool.function, call.arguments)
@@ -288,7 +289,7 @@ def _undefined(name: str, raised: Raised, script: str, catalog: Catalog) -> str:
     if hint := _tool_hint(name, script, catalog) or python_hint(name, script) or _near_hint(name, script, catalog):
         return hint
     failed = int([0, *_AT_LINE.findall(raised.traceback)][-1])
-    return _without_value(name, failed, script) or nowhere_hint(name, script, catalog.namespaces.values())
+    return _without_value(name, failed, script) or nowhere_hint(name, script, _usable(catalog).values())
 
 
 def _without_value(name: str, failed: int, script: str) -> str:
@@ -315,7 +316,7 @@ def _missing_hint(raised: Raised, script: str, catalog: Catalog) -> str:
     """Return what to write for what a module, a value or `tools` does not have; empty where that is unknown."""
     if named := _MODULE_WITHOUT.match(raised.message):
         return _missing_in_module(named[1], named[2], catalog)
-    if named := _NO_SERVER.match(raised.message):
+    if named := _NO_SERVER.search(raised.message[:_MAX_READ]):
         return _tool_hint(named[1], script, catalog)
     named = _NO_ATTRIBUTE.search(raised.message[:_MAX_READ]) if raised.type == "AttributeError" else None
     return _another_value(named[1], script, catalog) if named is not None else ""
@@ -342,8 +343,8 @@ def _missing_in_module(module: str, name: str, catalog: Catalog) -> str:
 
 def _tool_hint(name: str, script: str, catalog: Catalog) -> str:
     """Return how a script gets at the server or the tool of a name that it has not imported; empty if there is none."""
-    if catalog.server_of(name) is not None:
-        return hint_texts.import_it(name)
+    if (server := catalog.server_of(name)) is not None:
+        return call_texts.server_disabled(server) if server in catalog.disabled else hint_texts.import_it(name)
     if (home := _home(name, catalog)) is not None:
         return hint_texts.import_server(home, name)
     if (meant := catalog.meant(name)) is not None:
@@ -360,6 +361,11 @@ def _how_to_call(name: str, script: str, catalog: Catalog) -> str:
     tools = (catalog.find(word) or catalog.meant(word) for word in words)
     tool = next(filter(None, tools), None)
     return hint_texts.HOW_TO_CALL if tool is None else hint_texts.import_server(tool.namespace, tool.function)
+
+
+def _usable(catalog: Catalog) -> dict[str, str]:
+    """Return the servers that scripts can have, each with its name there."""
+    return {server: name for server, name in catalog.namespaces.items() if server not in catalog.disabled}
 
 
 def _near_hint(name: str, script: str, catalog: Catalog) -> str:
@@ -382,5 +388,5 @@ def _sent_wrong(raised: Raised, script: str, catalog: Catalog) -> str:
     if is_one_line and r"\n" in script:
         return hint_texts.REAL_LINE_ENDS
     imported = set(re.findall(r"\bimport ([\w.-]{1,100})", script))
-    spelt = [(server, name) for server, name in catalog.namespaces.items() if server != name and server in imported]
+    spelt = [(server, name) for server, name in _usable(catalog).items() if server != name and server in imported]
     return hint_texts.import_as(*spelt[0]) if spelt else ""

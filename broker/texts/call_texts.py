@@ -221,6 +221,11 @@ def forms_enough(most: int) -> str:
     return f"the person has been shown {most} forms during this run, and is shown no more"
 
 
+def server_disabled(server: str) -> str:
+    """Return why a server has no tools, and what a model can do about it."""
+    return f"{one_line(server, _NAME_CHARACTERS)} is disabled in the config: do without it"
+
+
 def unavailable(server: str, problem: str) -> str:
     """Return that a server cannot be called now."""
     return f"{server} is not available: {bounded_problem(problem)}. {until_back(server)}"

@@ -91,14 +91,18 @@ class CatalogEntry:
 class Catalog:
     """All tools that are known now. A server that went down keeps its last listing."""
 
-    def __init__(self, servers: Iterable[str], *, tool_search: ToolSearch | None = None) -> None:
+    def __init__(
+        self, servers: Iterable[str], *, disabled: Iterable[str] = (), tool_search: ToolSearch | None = None
+    ) -> None:
         """Give each server its namespace; the servers of a catalog do not change.
 
         Args:
             servers: Their names.
+            disabled: Those of them that the config keeps without using them, so that they never have a tool.
             tool_search: How tools are searched, with no tool yet; by words alone when None.
         """
         self.namespaces: dict[str, str] = assign_identifiers(servers)
+        self.disabled = frozenset(disabled)
         self._by_server: dict[str, dict[str, CatalogEntry]] = {server: {} for server in self.namespaces}
         self._server_of = {namespace: server for server, namespace in self.namespaces.items()}
         self._by_qualified: dict[str, CatalogEntry] = {}

@@ -20,6 +20,7 @@ from broker.search.queries import QUERY_CHARACTERS
 from broker.search.stop_words import stop_stems
 from broker.search.words import stems
 from broker.texts import search_texts
+from broker.texts.call_texts import server_disabled
 from broker.tools.near_names import unknown_name
 from broker.upstreams.upstreams import all_needed
 
@@ -69,7 +70,8 @@ class Finder:
         page = await (await self._catalog.searched()).search(request)
         page = replace(page, tools=tuple(entry.spec for entry in self._catalog.entries_of(page.tools)))
         about_category = self._about_category(request)
-        of_servers = (*unknown, *self._about_woken(woken, page), *self._about_servers(asked))
+        disabled = (f"{server_disabled(name)}." for name in servers or () if name in self._catalog.disabled)
+        of_servers = (*unknown, *disabled, *self._about_woken(woken, page), *self._about_servers(asked))
         notes = (*page.notes, *of_servers, *about_category, *self._overview(request))
         # A cursor belongs to the search as it was sent, which is repeated with it.
         following = sent.cursor_after(sent.limit) if page.next_cursor is not None else None

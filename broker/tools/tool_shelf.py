@@ -26,7 +26,7 @@ from broker.tools.inferred_results import InferredResults
 from codegen.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from broker.config.config import Config
     from broker.redaction import Redactor
@@ -59,6 +59,7 @@ class ToolShelf:
         servers: Iterable[str],
         upstreams: Mapping[str, Upstream],
         *,
+        disabled: Collection[str] = (),
         redact: Redactor,
         store: Store | None,
         embedder: Embedder | None,
@@ -66,6 +67,8 @@ class ToolShelf:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Start with no tool; the arguments are those of the broker. `redact` takes secrets out of definitions.
+
+        Of the `servers`, those that are `disabled` will have none.
 
         `clock` tells when a call ended, and how long ago that is: in seconds since 1970.
 
@@ -83,7 +86,7 @@ class ToolShelf:
             categories=lambda spec: self.categories.of(spec),  # noqa: PLW0108
             listed=lambda: (entry.spec for entry in self._scores.ranked()),
         )
-        self.catalog = Catalog(servers, tool_search=search)
+        self.catalog = Catalog(servers, disabled=disabled, tool_search=search)
         if store is not None:
             inferred = InferredResults(store)
             self.catalog.inferred_of = lambda spec: inferred.find(spec.server, spec.name, spec.digest)

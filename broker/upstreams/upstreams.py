@@ -91,6 +91,13 @@ class Upstreams:
         return started
 
     @property
+    def disabled(self) -> frozenset[str]:
+        """The servers that the config keeps without using them."""
+        return frozenset(
+            name for name, target in self._targets.items() if isinstance(target, ServerConfig) and target.disabled
+        )
+
+    @property
     def lazy(self) -> frozenset[str]:
         """The servers that are connected only while they are needed."""
         return frozenset(name for name, upstream in self.by_name.items() if upstream.settings.lazy)

@@ -209,6 +209,7 @@ CALLS = {
     "taken_back": lambda name: call_texts.taken_back("git.log"),  # noqa: ARG005
     "input_refused": lambda name: call_texts.input_refused("git", name),
     "forms_enough": lambda name: call_texts.input_refused("git", call_texts.forms_enough(30)),  # noqa: ARG005
+    "server_disabled": call_texts.server_disabled,
     "unavailable": lambda name: call_texts.unavailable("git", f"it ended at once: {name}"),
     "refused_by_http": lambda name: call_texts.refused_by_http("git", 403),  # noqa: ARG005
     "refused_by_http and without a token": lambda name: call_texts.refused_by_http("git", 401, 60),  # noqa: ARG005

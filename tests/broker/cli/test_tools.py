@@ -140,3 +140,18 @@ def test_a_search_that_looked_into_no_lazy_server_says_how_one_does(codemode, wr
     finished = codemode("tools", "search", "weather", "-c", config)
     assert 'one as its server, as server="odd", looks into it: odd (odd things).' in finished.stderr
     assert "odd.echo" in codemode("tools", "search", "echo", "-c", config, "--server", "odd").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tools", "show", "odd.echo"],
+        ["stubs", "odd.*"],
+        ["tools", "search", "echo", "--server", "odd"],
+        ["policy", "test", "--call", "odd.echo"],
+    ],
+)
+def test_whoever_asks_for_a_tool_of_a_disabled_server_is_told_so(codemode, write_config, odd, arguments):
+    finished = codemode(*arguments, "-c", write_config({"odd": odd | {"disabled": True}}))
+    assert "odd is disabled in the config" in finished.stderr
+    assert "odd has no such tool" not in finished.stderr

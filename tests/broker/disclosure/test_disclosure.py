@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 
-from broker import Broker, BrokerServer, Grant, ServeSettings
+from broker import Broker, BrokerServer, Config, Grant, ServerConfig, ServeSettings
 from broker.disclosure.disclosure import Disclosure
 from broker.disclosure.fetch_rate import MAX_CALLERS, FetchRate, FetchRates
 from broker.disclosure.from_the_start import FromTheStart
 from broker.disclosure.tool_details import definition
+from broker.errors import UnavailableError
 from broker.redaction import Redactor
 from broker.tools.catalog import Catalog
 from codegen import ToolAnnotations, ToolSpec
@@ -221,6 +222,18 @@ async def test_a_server_stands_for_its_tools_while_they_are_few(catalog, disclos
         catalog.replace("git", [spec("git", f"tool_{number}") for number in range(tools)])
         details = await disclosure.deliver([name])
         assert (len(details.described), list(details.unavailable)) == ((20, []) if tools == 20 else (0, [name]))
+
+
+async def test_whoever_asks_for_tools_of_a_disabled_server_is_told_so():
+    names, said = ["git", "git.*", "git.git_log"], "git is disabled in the config: do without it"
+    async with Broker(Config(servers={"git": ServerConfig(command="x", disabled=True)})) as broker:
+        session = broker.session()
+        assert (await session.get_tool_details(names)).unavailable == dict.fromkeys(names, said)
+        found = await session.dispatch("search_tools", {"query": "log", "server": "git"})
+        assert f"{said}." in found.text
+        with pytest.raises(UnavailableError, match=said):
+            await session.call_directly("git.git_log", {})
+        assert said not in (await session.dispatch("search_tools", {"query": "log"})).text
 
 
 async def test_of_very_many_wrong_names_the_first_have_suggestions(disclosure):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.server.mcpserver import Image
 
-from broker import Broker, Config, Grant
+from broker import Broker, Config, Grant, ServerConfig
 from broker.runs.script_check import spelled
 from broker.surface.sent_code import plain_code
 from broker.texts import hint_texts
@@ -478,6 +478,24 @@ async def test_a_value_that_could_be_json_is_a_value(session, script):
 async def test_a_call_in_json_may_hold_anything(session, argument):
     script = f'{{"name": "add", "arguments": {{"a": {argument}}}}}'
     assert await told(session, script)
+
+
+@pytest.mark.parametrize("check", ["error", "off"])
+@pytest.mark.parametrize(
+    "script",
+    ["from tools import desk", "await desk.add(a=1)", "import desk", "import tools\nawait tools.desk.add(a=1)"],
+)
+async def test_a_script_is_told_that_a_server_is_disabled(script, check):
+    async with Broker(Config(servers={"desk": ServerConfig(command="x", disabled=True)})) as broker:
+        result = await broker.session().execute_code(script, describe_references=True, check=check)
+    assert "desk is disabled in the config: do without it" in result.error.message
+    assert "write `from tools import desk`" not in result.error.message
+
+
+async def test_a_call_in_json_of_a_disabled_server_is_told_so():
+    async with Broker(Config(servers={"desk": ServerConfig(command="x", disabled=True)})) as broker:
+        said = await told(broker.session(), '{"name": "desk.add", "arguments": {"a": 1}}')
+    assert "desk is disabled in the config: do without it" in said
 
 
 async def test_the_server_that_a_call_in_json_names_is_connected_for_it(faulty):
