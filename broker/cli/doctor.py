@@ -15,7 +15,7 @@ from broker.cli.doctor_store import store_findings
 from broker.cli.exit_codes import ExitCode
 from broker.cli.findings import Finding
 from broker.cli.next_command import whole
-from broker.cli.terminal import Problem, results, write_result
+from broker.cli.terminal import Problem, inert, results, write_result
 from broker.shortage import instead_of_workers
 from codegen.plain_text import counted, one_line
 from sandbox import WorkerError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sandbox import Confinement
     from sandbox.image import Image
 
+_CONFIG = "config"
 _LINE_CHARACTERS = 400
 
 _PARTS = {
@@ -97,8 +98,8 @@ def _read_config(given: Path | None) -> tuple[Config | None, Finding]:
     try:
         config = load_config(given)
     except Problem as problem:
-        return None, Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
-    return config, Finding("config", is_right=True, found=counted(len(config.servers), "server"))
+        return None, Finding(_CONFIG, is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+    return config, Finding(_CONFIG, is_right=True, found=counted(len(config.servers), "server"))
 
 
 def _cache_finding(image: Image) -> Finding:
@@ -157,7 +158,7 @@ async def _server_findings(config: Config) -> AsyncIterator[Finding]:
             for idle in idle_names(config.policy, listings):
                 yield Finding("policy", is_right=False, found=idle, what_to_do=_MEND)
     except Problem as problem:
-        yield Finding("config", is_right=False, found=problem.what, what_to_do=problem.what_to_do)
+        yield Finding(_CONFIG, is_right=False, found=problem.what, what_to_do=problem.what_to_do)
 
 
 def _server_finding(status: ServerStatus) -> Finding:
@@ -179,6 +180,9 @@ def _document(finding: Finding, request: DoctorRequest) -> dict[str, Any]:
 
 def _line(finding: Finding, request: DoctorRequest) -> Text:
     mark = Text("ok   ", style="green") if finding.is_right else Text("wrong", style="bold red")
-    found = whole(one_line(finding.found, _LINE_CHARACTERS), request)
-    remedy = f" -> {whole(one_line(finding.what_to_do, _LINE_CHARACTERS), request)}" if finding.what_to_do else ""
+    # The config's problems have a line each, and are the operator's own to mend: none is cut.
+    shown = inert(finding.found) if finding.subject == _CONFIG else one_line(finding.found, _LINE_CHARACTERS)
+    found = whole(shown, request)
+    before = "\n  -> " if "\n" in found else " -> "
+    remedy = f"{before}{whole(one_line(finding.what_to_do, _LINE_CHARACTERS), request)}" if finding.what_to_do else ""
     return Text.assemble(mark, "  ", (finding.subject, "bold"), f": {found}{remedy}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, what was found, and what to do when it is wrong."""
+    """What was looked at, what was found, and what to do when it is wrong."""
 
     subject: str
     is_right: bool

@@ -74,9 +74,18 @@ def note(renderable: RenderableType) -> None:
 def report_problem(what: str, what_to_do: str = "") -> None:
     """Write an error to stderr, the remedy on a line of its own; made inert, as it may name files of others."""
     console = notes()
-    console.print(Text.assemble(("error: ", "bold red"), _inert(what)), soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), inert(what)), soft_wrap=True)
     if what_to_do:
-        console.print(Text(f"       {_inert(what_to_do)}"), soft_wrap=True)
+        console.print(Text(f"       {inert(what_to_do)}"), soft_wrap=True)
+
+
+def inert(text: str) -> str:
+    """Return a text with its lines and without what a terminal would act on, or not show."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    from codegen.plain_text import indented  # noqa: PLC0415  # --help loads nothing of codegen
+
+    return "\n".join(indented(line, len(line) + 1) for line in text.split("\n"))
 
 
 def write_result(text: str) -> None:
@@ -182,14 +191,6 @@ def _beside(columns: Sequence[str], cells: Sequence[str | Text], width: int) -> 
         else:
             lines.append(part)
     return Text("\n").join(lines)
-
-
-def _inert(text: str) -> str:
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    from codegen.plain_text import indented  # noqa: PLC0415  # --help loads nothing of codegen
-
-    return "\n".join(indented(line, len(line) + 1) for line in text.split("\n"))
 
 
 def write_to(stream: TextIO, text: str) -> None:

@@ -46,6 +46,21 @@ async def test_a_server_that_is_silent_is_waited_for_as_long_as_is_said(tmp_path
     assert "server silent: still connecting after 2 seconds" in capsys.readouterr().out
 
 
+@pytest.mark.anyio
+async def test_each_problem_of_the_config_has_a_line_of_its_own_and_is_whole(tmp_path, capsys):
+    config = tmp_path / "mcp.json"
+    long, odd = "o" * 500, "no\x1b[31m\nname"
+    config.write_text(json.dumps({"mcpServers": {"a": {"command": "x", long: 1}, odd: {"command": "x"}}}))
+    assert await examine(DoctorRequest(config)) == ExitCode.USAGE
+    said = capsys.readouterr().out
+    lines = said[said.index("wrong  config: ") :].splitlines()
+    assert lines[0] == f"wrong  config: {config}: 2 problems"
+    assert [long in lines[1], "known are" in lines[1]] == [True, True]
+    assert lines[2].startswith("  - server 'no")
+    assert lines[2].endswith("scripts import it")
+    assert "\x1b" not in said
+
+
 ESCAPED = "a script that escapes from WebAssembly"
 
 
