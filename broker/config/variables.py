@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _BEHIND_A_WORD = re.compile(r"(Bearer|Basic|Token) (env|keyring)://", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
+_UNCLOSED = re.compile(r"\$\{(?:env:)?[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 GIVEN = frozenset({"CONFIG_DIR"})
 """Variables that every config has, whatever the environment has."""
@@ -69,6 +70,9 @@ class Expansion:
             return ""
         # Behind the last brace nothing can match, and each "${" there would look to the end.
         referring, brace, rest = value.rpartition("}")
+        if unclosed := _UNCLOSED.search(rest):
+            self.problems.append((path, f"{unclosed[0]} has no closing brace; write {unclosed[0]}}}"))
+            return ""
         return _REFERENCE.sub(lambda match: self._replacement(match, path), referring + brace) + rest
 
     def _variable(self, name: str, path: tuple[str, ...]) -> str:

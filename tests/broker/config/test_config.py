@@ -282,6 +282,10 @@ WRONG = {
         servers(git={"command": "${HOME/x}"}),
         "mcp.json: server 'git': command: ${HOME/x} is not a variable; write ${NAME} or ${NAME:-default}",
     ),
+    "a variable without an end": (
+        servers(git={"command": "x", "env": {"A": "${B:-c}-${TOKEN:-of a secret", "C": "${", "D": "${1"}}),
+        "mcp.json: server 'git': env.A: ${TOKEN has no closing brace; write ${TOKEN}",
+    ),
     "a variable of an editor": (
         servers(git={"command": "${workspaceFolder}/x"}),
         (
