@@ -64,9 +64,9 @@ def results() -> Console:
 
 
 def note(renderable: RenderableType) -> None:
-    """Write to stderr; text is taken as it is, without markup."""
+    """Write to stderr; text is taken without markup and made inert, as it may name files of others."""
     if isinstance(renderable, str):
-        notes().print(Text(renderable), soft_wrap=True)
+        notes().print(Text(inert(renderable)), soft_wrap=True)
     else:
         notes().print(renderable)
 

@@ -59,6 +59,14 @@ def test_a_page_is_as_private_as_an_exported_recording(codemode, tmp_path):
     assert (tmp_path / "run.html").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("command", [["show", str(EXAMPLE), "--html"], ["recordings", "export", "last", "--output"]])
+def test_the_name_of_a_written_file_is_shown_without_what_a_terminal_acts_on(codemode, tmp_path, command):
+    codemode("recordings", "import", str(EXAMPLE))
+    finished = codemode(*command, "q\x1b[31m\u202e.file")
+    assert (tmp_path / "q\x1b[31m\u202e.file").is_file()
+    assert finished.stderr.startswith("q.file: ")
+
+
 def test_a_call_that_waits_for_a_person_is_marked(codemode, config, tmp_path):
     (tmp_path / "script.py").write_text("from tools import odd\nawait odd.echo(text='x')\n")
     codemode("run", "script.py", "-c", config, "--park")
