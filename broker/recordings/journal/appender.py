@@ -69,12 +69,12 @@ class Appender:
 
     def settle(self, state: State, calls: int) -> None:
         """Note how the run stands, and how many calls it has made."""
-        self._recordings.settle(self._recording, state, calls, self._times())
+        self._recordings.settle(self._recording, state, calls, self._times(state))
         self._is_settled = True
 
     def cut_off(self, calls: int) -> None:
         """Mark the run as interrupted by a crash."""
-        self._recordings.cut_off(self._recording, calls, self._times())
+        self._recordings.cut_off(self._recording, calls, self._times("interrupted"))
         self._is_settled = True
 
     def close(self, calls: int) -> None:
@@ -108,13 +108,13 @@ class Appender:
         self._values |= values.keys()
         return partial(self._recordings.content.append, self._recording, number, text, values)
 
-    def _times(self) -> Times:
-        """Return the times of the run's lines, as they are read out of them."""
+    def _times(self, state: State) -> Times:
+        """Return the times of the run's lines, as they are read out of them; one that is interrupted ends now."""
         before = self._before
+        ended = max(self._last_at, time.time_ns()) if state == "interrupted" else self._last_at
         if before is None:
-            return Times(self._first_at, self._last_at, 0)
-        last_at = max(before.last_at, self._last_at)
-        return Times(before.begun.at, last_at, before.lain + self._first_at - before.last_at)
+            return Times(self._first_at, ended, 0)
+        return Times(before.begun.at, max(before.last_at, ended), before.lain + self._first_at - before.last_at)
 
     def _write(self, *writes: Callable[[], object]) -> None:
         """Write, after everything that waited for the next line."""

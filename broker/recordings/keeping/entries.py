@@ -35,15 +35,20 @@ _ID_CHARACTERS = 40
 
 
 class Times(NamedTuple):
-    """When a run began, when it ended, and for how long it lay interrupted or parked in between; in nanoseconds."""
+    """When a run began, when it ended, and for how long it lay interrupted or parked in between; in nanoseconds.
+
+    When one ended that was cut off, only the process that carried it on knows: `ended` is None elsewhere.
+    """
 
     began: int
-    ended: int
+    ended: int | None
     lain: int
 
     @property
-    def ran(self) -> int:
+    def ran(self) -> int | None:
         """For how long it went on; the clock may have been set back, and by any time in a file of others."""
+        if self.ended is None:
+            return None
         return min(max(self.ended - self.began - self.lain, 0), MAX_INTEGER)
 
 
@@ -69,7 +74,8 @@ class RecordingEntry:
         filename: How tracebacks call the script.
         state: `running`, `interrupted`, `parked`, `completed`, `raised` or `stopped`.
         began: Unix time in nanoseconds; so is `ended`.
-        ran: How long it ran, in nanoseconds; None if that is not known, as after a crash.
+        ended: When it ended, was parked or was interrupted; None if that is not known, as after a crash.
+        ran: How long it ran, in nanoseconds; None where `ended` is.
         calls: Calls that the script made.
         characters: Size of its lines and values.
         is_imported: It was made elsewhere: what it says was allowed counts for nothing here.

@@ -106,7 +106,7 @@ class Recordings:
         return self.store.transaction()
 
     def settle(self, recording: int, state: State, calls: int, times: Times | None = None) -> None:
-        """Note how a run stands that this process does not carry on; `times` are those of its lines."""
+        """Note how a run stands that this process does not carry on; `times` are those of its journal."""
         self._settle(recording, state, calls, times, has_crashed=state == "interrupted" and self.is_shutting_down)
 
     def cut_off(self, recording: int, calls: int, times: Times | None = None) -> None:

@@ -101,7 +101,7 @@ def import_file(recordings: Recordings, path: Path) -> Recording:
     begun = recording.begun
     with _named(str(path)):
         state = recording.state
-    times = Times(begun.at, recording.last_at, recording.lain)
+    times = Times(begun.at, None if state == "interrupted" else recording.last_at, recording.lain)
     # All of it or nothing, also where the process is killed.
     with recordings.together():
         number = recordings.begin(begun.run_id, begun.mode, begun.filename, is_imported=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
+from functools import partial
 from pathlib import Path
 
+import anyio
 import jsonschema
 import pytest
 
-from broker import Denial, Grant
+from broker import Broker, Denial, Grant
 from broker.errors import RecordingError, RunInterruptedError, StoreError
 from broker.recordings.events import json_schema
 from broker.recordings.files import read_file, read_recording
@@ -110,6 +113,33 @@ async def test_a_run_took_as_long_in_the_list_as_in_its_picture(world):
     assert entry.began == before[0] - year
     assert entry.ended - entry.began > year > entry.ran
     assert entry.ran == pytest.approx(picture_of(recorded()).seconds * 1e9)
+
+
+@pytest.mark.usefixtures("deadline")
+async def test_a_run_that_is_cut_off_ended_then_and_not_with_its_last_line(store, recordings, recorded, tmp_path):
+    """Elsewhere that is not known: no line of an exported recording says it."""
+    is_called = anyio.Event()
+
+    async def wait() -> str:
+        is_called.set()
+        await anyio.sleep_forever()
+        return ""
+
+    async with Broker(servers={"desk": [wait]}, store=store) as broker, anyio.create_task_group() as tasks:
+        run = partial(broker.session(grants=["desk.*"]).execute_code, describe_references=True)
+        tasks.start_soon(run, "from tools import desk\nawait desk.wait()")
+        await is_called.wait()
+        cut_off = time.time_ns()
+        tasks.cancel_scope.cancel()
+    [entry] = recordings.entries()
+    assert (entry.state, entry.has_crashed) == ("interrupted", False)
+    assert entry.ended >= cut_off > recorded().last_at
+    assert entry.ran == entry.ended - entry.began
+    export(recordings, entry, tmp_path / "run.jsonl")
+    with Store() as elsewhere, Recordings(elsewhere, RecordingSettings()) as others:
+        import_file(others, tmp_path / "run.jsonl")
+        [imported] = others.entries()
+    assert (imported.began, imported.ended, imported.ran) == (entry.began, None, None)
 
 
 async def test_a_grant_that_is_revoked_while_a_run_lies_adds_nothing_to_its_time(run, recordings, recorded, cut):
