@@ -172,6 +172,19 @@ def check_stop(stop: object) -> None:
         raise RuntimeError("stop has stopped a run before: take a new anyio.CancelScope() for each")
 
 
+def check_parks(parks: object, *, keeps_content: bool) -> None:
+    """Refuse to park runs from whose recordings none could go on.
+
+    Raises:
+        ValueError: The text says how they are recorded so that they can.
+    """
+    if parks and not keeps_content:
+        raise ValueError(
+            "parks=True needs runs that are recorded with their content: pass Broker(store=…), and leave "
+            "recordings.mode at 'full'"
+        )
+
+
 def names_of(given: object, expected: str = "tools are named by texts, as ['git.git_log']") -> list[str]:
     """Return the names of tools, or of what is `expected`, as a list; one text is one name.
 

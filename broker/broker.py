@@ -18,6 +18,7 @@ from broker.api_arguments import (
     SERVERS_BY_NAME,
     check_answerer,
     check_asked,
+    check_parks,
     check_recording,
     check_seconds,
     check_servers,
@@ -402,11 +403,7 @@ class Broker:
         check_answerer(answerer)
         check_asked(extractor=extractor)
         check_texts(name=name, principal=principal)
-        if parks and not self._recorder.keeps_content:
-            raise ValueError(
-                "parks=True needs runs that are recorded with their content: pass Broker(store=…), and leave "
-                "recordings.mode at 'full'"
-            )
+        check_parks(parks, keeps_content=self._recorder.keeps_content)
         desk = ConsentDesk(
             grants_of(grants),
             answerer,

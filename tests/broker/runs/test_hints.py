@@ -488,6 +488,7 @@ async def test_a_call_in_json_may_hold_anything(session, argument):
 async def test_a_script_is_told_that_a_server_is_disabled(script, check):
     async with Broker(Config(servers={"desk": ServerConfig(command="x", disabled=True)})) as broker:
         result = await broker.session().execute_code(script, describe_references=True, check=check)
+    assert result.error is not None
     assert "desk is disabled in the config: do without it" in result.error.message
     assert "write `from tools import desk`" not in result.error.message
 
