@@ -312,6 +312,14 @@ def reported_timeout(server: str) -> str:
     return f"{server} reported a timeout. It may have acted; check before you repeat it."
 
 
+def cut_off(function: str) -> str:
+    """Return that a run ended before the answer to a call came, and that the call is not sent again."""
+    return (
+        f"{one_line(function, _NAME_CHARACTERS)} was sent, then its run was cut off before the answer came. It may have "
+        "taken effect and is not repeated; check before you call again."
+    )
+
+
 def lost_answer(server: str, reason: str, *, is_too_large: bool = False) -> str:
     """Return that what became of a call is not known; a call whose answer was too large gets none that is as large."""
     why = bounded_problem(reason)

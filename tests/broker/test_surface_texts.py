@@ -220,6 +220,7 @@ CALLS = {
     "not_written_down": lambda name: call_texts.not_written_down("git.log"),  # noqa: ARG005  # none in it
     "no_answer": lambda name: call_texts.no_answer("git", 60),  # noqa: ARG005
     "reported_timeout": lambda name: call_texts.reported_timeout("git"),  # noqa: ARG005
+    "cut_off": call_texts.cut_off,
     "lost_answer": lambda name: call_texts.lost_answer("git", f"it ended: {name}"),
     "lost_answer_too_large": lambda name: call_texts.lost_answer("git", "it said too much", is_too_large=True),  # noqa: ARG005
     "bad_answer": lambda name: call_texts.bad_answer("git"),  # noqa: ARG005

@@ -14,6 +14,7 @@ from broker.callbacks import failing_alone
 from broker.errors import RecordingError
 from broker.logging import logger
 from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
+from broker.texts import call_texts
 from sandbox import Failed
 
 if TYPE_CHECKING:
@@ -87,8 +88,7 @@ class UnknownCalls:
                 return None
             if not await self._is_repeated(story):
                 give_up(call)
-                name = call.function
-                return Failed("ToolOutcomeUnknown", f"{name} was sent, then the broker ended before its answer came.")
+                return Failed("ToolOutcomeUnknown", call_texts.cut_off(call.function))
             return await answer(call)
 
         return answer_known

@@ -73,7 +73,7 @@ async def test_a_call_of_unknown_outcome_is_not_sent_again_without_leave(world):
         calls.clear()
         resumed = await resume(result.run_id, **how)
         assert calls == []
-        assert resumed.stdout.startswith("ToolOutcomeUnknown('desk.add was sent, then the broker ended")
+        assert resumed.stdout.startswith("ToolOutcomeUnknown('desk.add was sent, then its run was cut off")
         assert [(call.decision, call.status) for call in resumed.calls] == [("allowed", "outcome_unknown")]
     # A hint of its server alone is no leave; it is where the operator trusts the server.
     for said, repeated in (('idempotent":null', []), ('is_trusted":false', [("add", 1, 2)])):
