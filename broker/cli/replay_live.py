@@ -19,7 +19,7 @@ from broker.cli.consent import TerminalAnswerer
 from broker.cli.diffs import print_diff
 from broker.cli.exit_codes import ExitCode
 from broker.cli.given_grants import grants_of, report_idle, report_unlisted
-from broker.cli.script_file import read_script
+from broker.cli.script_file import name_in_tracebacks, read_script
 from broker.cli.stored import open_recordings
 from broker.cli.terminal import Problem, can_ask, note, notes, print_table, write_result
 from broker.config.text import decoded, read_text
@@ -49,7 +49,7 @@ async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
         again = await _live(recording, script, request)
     else:
         async with Sandbox(compiling=compile_progress) as sandbox:
-            again = await rerun(sandbox, recording, script)
+            again = await rerun(sandbox, recording, script, _filename(recording, request))
     found = compare_recordings(recording, again, request.ignored)
     if request.live:
         note(f"{recording.begun.run_id} ran again as {again.begun.run_id}, which `last` means from now on")
@@ -60,6 +60,10 @@ async def compared(recording: Recording, request: ReplayRequest) -> ExitCode:
     if not request.live and _lacks_description(again):
         note("the recording has no description of this tool; --live fetches it, and sends the call")
     return ExitCode.DIFFERENT if found else ExitCode.COMPLETED
+
+
+def _filename(recording: Recording, request: ReplayRequest) -> str:
+    return recording.begun.filename if request.script is None else name_in_tracebacks(request.script)
 
 
 def _lacks_description(again: Recording) -> bool:
@@ -77,7 +81,7 @@ async def _live(recording: Recording, script: str, request: ReplayRequest) -> Re
         session = broker.session(grants=grants, answerer=TerminalAnswerer() if can_ask() else None)
         result = await session.execute_code(
             script,
-            filename=recording.begun.filename,
+            filename=_filename(recording, request),
             limits=recording.limits,
             describe_references=True,
             check="off",

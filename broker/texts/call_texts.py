@@ -315,8 +315,8 @@ def reported_timeout(server: str) -> str:
 def cut_off(function: str) -> str:
     """Return that a run ended before the answer to a call came, and that the call is not sent again."""
     return (
-        f"{one_line(function, _NAME_CHARACTERS)} was sent, then its run was cut off before the answer came. It may have "
-        "taken effect and is not repeated; check before you call again."
+        f"{one_line(function, _NAME_CHARACTERS)} was sent, then its run was cut off before the answer came. It may "
+        "have taken effect and is not repeated; check before you call again."
     )
 
 

@@ -7,6 +7,7 @@ function and arguments; volatile fields of results are ignored by JSON pointer.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from operator import attrgetter
@@ -17,6 +18,7 @@ from broker.authorization.predicates import pointer
 from broker.recordings.replay.alignment import Alignment
 from broker.recordings.replay.replay import Difference, pretty
 from broker.recordings.writing import outcome_json
+from sandbox import Raised
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -193,8 +195,18 @@ def _pairs(old: Sequence[_Made], new: Sequence[_Made]) -> list[tuple[_Made | Non
 
 def _others(first: Recording, second: Recording, ignored: Collection[str]) -> Iterator[Difference]:
     texts = first.printed, second.printed
-    if texts[0] != texts[1] and "/printed" not in ignored:
+    if _with_name_of(first, second, texts[1]) != texts[0] and "/printed" not in ignored:
         yield Difference("the printed text", 0, *texts)
     then, now = (None if one.outcome is None else outcome_json(one.outcome) for one in (first, second))
-    if any(fields(then, now, ignored, "/outcome")):
+    renamed = now
+    if isinstance(second.outcome, Raised):
+        parts = (_with_name_of(first, second, text) for text in (second.outcome.message, second.outcome.traceback))
+        renamed = outcome_json(Raised(second.outcome.type, *parts))
+    if any(fields(then, renamed, ignored, "/outcome")):
         yield Difference("the outcome", 0, pretty(then), pretty(now))
+
+
+def _with_name_of(first: Recording, second: Recording, text: str) -> str:
+    """Return a text of the second run with tracebacks that call its script as the first one's is called."""
+    then, now = first.begun.filename, re.escape(second.begun.filename)
+    return re.sub(rf'(File "|\(){now}("?, line )', lambda found: f"{found[1]}{then}{found[2]}", text)

@@ -41,8 +41,10 @@ class RecordedAnswers:
         return answers.popleft() if answers else None
 
 
-async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recording:
+async def rerun(sandbox: Sandbox, recording: Recording, script: str, filename: str | None = None) -> Recording:
     """Run another script on the answers of a recording; a call that it does not answer fails in the script.
+
+    Tracebacks call the script by `filename`, or as the recorded one.
 
     Raises:
         RecordingError: The recording does not hold what is needed.
@@ -57,7 +59,7 @@ async def rerun(sandbox: Sandbox, recording: Recording, script: str) -> Recordin
     with Store() as store, Recordings(store) as recordings:
         beginning = Beginning(
             run_id=begun.run_id,
-            filename=begun.filename,
+            filename=filename or begun.filename,
             script=script,
             manifest=recording.manifest,
             seed=begun.seed,

@@ -93,6 +93,21 @@ def test_an_edited_script_runs_on_the_recorded_answers_as_far_as_they_go(codemod
     assert "the recording has no description of this tool; --live fetches it, and sends the call" in finished.stderr
 
 
+FAILING = "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    traceback.print_exc()\n"
+
+
+@pytest.mark.parametrize("end", ["[][0]", "x = ("])
+def test_an_edited_script_has_its_own_name_in_tracebacks_which_is_no_difference(codemode, tmp_path, end):
+    (tmp_path / "old.py").write_text(FAILING + end)
+    assert codemode("run", "old.py").returncode == 1
+    (tmp_path / "new.py").write_text(FAILING + end)
+    assert codemode("replay", "last", "--script", "new.py").stderr == "no differences\n"
+    (tmp_path / "new.py").write_text(FAILING + "{}['key']")
+    finished = codemode("replay", "last", "--script", "new.py")
+    assert 'File \\"new.py\\", line 6' in finished.stderr
+    assert finished.returncode == 1
+
+
 def test_an_edited_script_that_sleeps_is_not_waited_for(codemode, tmp_path):
     (tmp_path / "slow.py").write_text(f"import asyncio\nawait asyncio.sleep(10_000)\n{recorded_script()}")
     patient = unsealed(tmp_path / "run.jsonl", ('"wall_seconds":30.0', '"wall_seconds":20000.0'))
