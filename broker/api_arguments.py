@@ -164,12 +164,9 @@ def check_stop(stop: object) -> None:
 
     Raises:
         TypeError: It is neither a cancel scope nor None.
-        RuntimeError: It has stopped a run before.
     """
     if stop is not None and not hasattr(stop, "cancelled_caught"):
         raise TypeError(f"stop is an anyio.CancelScope that is not entered, not a {_kind(stop)}")
-    if stop is not None and stop.cancelled_caught:  # asyncio would enter it again, and stop at once
-        raise RuntimeError("stop has stopped a run before: take a new anyio.CancelScope() for each")
 
 
 def check_parks(parks: object, *, keeps_content: bool) -> None:

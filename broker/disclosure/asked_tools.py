@@ -69,9 +69,10 @@ def asked_tools(
 
 def problem_behind(name: str, catalog: Catalog, upstreams: Mapping[str, Upstream]) -> str:
     """Return why the server that a name begins with cannot be used; empty when it can, or there is none."""
-    upstream = upstreams.get(catalog.server_before(name))
-    if upstream is not None and upstream.settings.disabled:
-        return server_disabled(upstream.name)
+    server = catalog.server_before(name)
+    if server in catalog.disabled:
+        return server_disabled(server)
+    upstream = upstreams.get(server)
     problem = upstream.status.problem if upstream is not None else None
     if upstream is None or not problem:
         return ""

@@ -5,7 +5,7 @@ Above: sessions.py, which takes it from a caller, the surface and the server. `S
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,14 +38,14 @@ class Watching:
         stack = ExitStack()
         if self.stop is None:
             return stack
-        try:
-            stack.enter_context(self.stop)
-        except RuntimeError:
-            raise RuntimeError(
-                "stop was entered before, by you or for another run: pass a new anyio.CancelScope() to each run, "
-                "and do not enter it"
-            ) from None
-        return stack
+        if not self.stop.cancelled_caught:  # asyncio would enter it again, and stop at once
+            with suppress(RuntimeError):
+                stack.enter_context(self.stop)
+                return stack
+        raise RuntimeError(
+            "stop was entered before, by you or for another run: pass a new anyio.CancelScope() to each run, "
+            "and do not enter it"
+        )
 
     def telling(self, note: Callable[[CallRecord], None], add: Callable[[str, str], None]) -> Watching:
         """Return the same, with somebody else told first of each call that has ended and of what is printed."""

@@ -123,12 +123,10 @@ def _is_detailed(groups: Sequence[CallGroup], *, with_texts: bool) -> bool:
 
 def _with_tests(groups: Sequence[CallGroup], *, with_texts: bool) -> Iterator[tuple[CallGroup, str]]:
     """Yield each tool with what the arguments of calls like these must be; empty where that is too long for a form."""
-    most = (
-        _TESTS_CHARACTERS if _is_detailed(groups, with_texts=with_texts) else _TESTS_CHARACTERS // max(len(groups), 1)
-    )
+    shares = 1 if _is_detailed(groups, with_texts=with_texts) else len(groups)
     for group in groups:
         tests = str(group.suggestion())
-        yield group, tests if len(tests) <= most else ""
+        yield group, tests if len(tests) * shares <= _TESTS_CHARACTERS else ""
 
 
 def _choice(title: str, tests: str) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class PlainToolsDispatcher(InProcessDispatcher):
         tool = manager.get_tool(params["name"])
         entry = self._server.get_request_handler("tools/call")
         return (
-            (type(manager), type(tool)) == (ToolManager, Tool)
-            and tool is not None
+            type(manager) is ToolManager
+            and type(tool) is Tool
             and tool.context_kwarg is None
             and not tool.resolved_params
             and entry is not None

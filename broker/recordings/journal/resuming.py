@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker.authorization.model_calls import TOOL
-from broker.callbacks import failing_alone
+from broker.callbacks import awaited, failing_alone
 from broker.errors import RecordingError
 from broker.logging import logger
 from broker.recordings.journal.recorded_grants import denials_given_back, grants_given_back
@@ -147,7 +147,7 @@ async def _says_yes(ask: UnknownAnswerer, call: UnknownCall) -> bool:
     """Ask whether a call is sent again; anything but a clear yes is a no, as the text "no" of a form."""
     try:
         with failing_alone():
-            said: object = await ask(call)
+            said: object = await awaited("ask_unknown", ask(call))
     except Exception:  # noqa: BLE001  # whatever is wrong with who is asked, they have not said yes
         logger().exception("ask_unknown failed, so the call is not sent again", call=call.name)
         return False
